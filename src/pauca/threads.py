@@ -33,16 +33,9 @@ class BlasThreads:
         self._owner: int | None = None
         self._depth = 0
 
-    @contextmanager
-    def single(self) -> Iterator[None]:
+    def single(self) -> AbstractContextManager[None]:
         """A context of small products: one thread."""
-        if not self._enter():
-            yield
-            return
-        try:
-            yield
-        finally:
-            self._leave()
+        return _Single(self)
 
     def many(self, multiplications: int) -> AbstractContextManager[None]:
         """A product within ``single``: with the user's number of threads if it is large."""
@@ -84,6 +77,20 @@ class BlasThreads:
         for library, of_user in zip(self._libraries, self._of_user, strict=True):
             if of_user > 1:
                 library.set_num_threads(1 if single else of_user)
+
+
+class _Single:
+    """What ``single`` returns; a generator would take as long as the rest of it."""
+
+    def __init__(self, threads: BlasThreads) -> None:
+        self._threads = threads
+
+    def __enter__(self) -> None:
+        self._entered = self._threads._enter()
+
+    def __exit__(self, *_: object) -> None:
+        if self._entered:
+            self._threads._leave()
 
 
 blas_threads = BlasThreads()

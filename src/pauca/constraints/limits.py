@@ -74,7 +74,7 @@ class Limits:
 
     def candidates(self, usable: np.ndarray) -> np.ndarray:
         """Indices of the ``usable`` units that some model within the limits holds; ``usable`` is a mask."""
-        return np.flatnonzero(usable & self.startable(len(usable)))
+        return (usable if self.trivial else usable & self.startable(len(usable))).nonzero()[0]
 
     def exchangeable(self, support: Sequence[int], out: int, n_units: int) -> np.ndarray:
         """Mask of the units that may take the place of ``out``."""

@@ -89,8 +89,8 @@ class Units:
 
     def any(self, per_column: np.ndarray) -> np.ndarray:
         """Whether something holds for some column of each unit."""
-        return self.totals(per_column.astype(np.float64)) > 0
+        return per_column > 0 if self.single else self.totals(per_column.astype(np.float64)) > 0
 
     def key(self) -> tuple[Any, ...]:
         """Identifies these units."""
-        return (self.single, self.owner.tobytes())
+        return (True, len(self)) if self.single else (False, self.owner.tobytes())

@@ -68,6 +68,8 @@ class DenseDesign(StandardisedColumns):
         return product
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        if len(features) == 1 and self._raw and self._parts is None:
+            return self._gram_row(int(features[0]))[None]
         features = np.asarray(features, dtype=np.intp)
         if self._parts is not None:
             return self._gram_of_parts(*self._parts, features)
@@ -88,6 +90,17 @@ class DenseDesign(StandardisedColumns):
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
         product *= self._inverse_spread * (self.weights[0] if self._uniform else 1.0)
+        return product
+
+    def _gram_row(self, feature: int) -> np.ndarray:
+        """The products of one column with every column: on small data the general way takes twice as long."""
+        column = self._X[:, feature] - self.mean[feature]
+        column *= self._inverse_spread[feature]
+        column *= self.weights[0] if self._uniform else self.weights
+        with self._threads(1):
+            product = column @ self._X
+        product -= np.add.reduce(column) * self.mean  # as there: the mean of the column is rounded
+        product *= self._inverse_spread
         return product
 
     def _gram_of_parts(self, parts: RowParts, share: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -196,7 +196,8 @@ def fit_path(
                 follow_search(found.run, search)
         if data.target.loss.has_estimated:
             problem, found = _estimate_loss(inputs, problem, found)
-        found = replace(found, choice=_with_fewer_units(inputs, problem, found))
+        choice = _with_fewer_units(inputs, problem, found)
+        found = found if choice is found.choice else replace(found, choice=choice)
     with limited_until(inputs.deadline + GRACE):
         history, models = found.run.history, found.run.models(found.answer)
     check_finite_models(models)
@@ -224,7 +225,7 @@ def fit_path(
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
     return FittedPath(
-        path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table, folds
+        path, found, problem.at_ridge(found.ridge), constraints, design.usable, again, data.table, folds
     )
 
 
@@ -321,7 +322,7 @@ def _search(inputs: FitInputs) -> SearchResult:
     if compares:
         return _search_and_choose(inputs, problem)
     (search_ridge,), (ridge,), choice, key = grid.search, grid.fit, None, None
-    searched = replace(problem, ridge=search_ridge)
+    searched = problem.at_ridge(search_ridge)
     if settings.criterion is None:
         run, answer, key = _search_to_size(inputs, searched)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,9 +69,10 @@ def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returne
 def check_finite_models(models: Mapping[int, Model]) -> None:
     """Raise an error if some number of a model is not finite."""
     numbers: list[Any] = [part for model in models.values() for part in (model.coef, model.intercept, model.free)]
-    objectives = [model.objective for model in models.values()]
-    flat = np.concatenate([objectives, *(np.ravel(part) for part in numbers if part is not None)])
-    if not np.isfinite(flat).all():
+    arrays = [part.ravel() for part in numbers if isinstance(part, np.ndarray)]
+    others = [part for part in numbers if not isinstance(part, np.ndarray | None)]
+    others += [model.objective for model in models.values()]
+    if not (np.isfinite(np.concatenate(arrays)).all() and all(map(math.isfinite, others))):
         raise ValueError(OUT_OF_RANGE)
 
 
@@ -422,7 +424,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         coef[..., model.support] = model.coef
         self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
         # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.
-        self.support_ = model.support[np.any(np.atleast_2d(model.coef), axis=0)]
+        chosen = model.coef != 0
+        self.support_ = model.support[chosen if chosen.ndim == 1 else chosen.any(axis=0)]
         self.objective_ = model.objective
         self.k_ = len(model.units)
 

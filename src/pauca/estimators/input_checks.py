@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator
@@ -74,6 +75,9 @@ def check_data(
     ``raw`` a table of more than numbers is a ``RawTable``, which the estimator encodes; without, that is an error.
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
+    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
+        set_attributes(estimator, X)
+        return X, y.astype(np.float64, copy=False)
     check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
     _check_one_value_each(y)
@@ -135,7 +139,9 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     _check_one_value_each(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
-    if chunks is None:
+    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
+        set_attributes(estimator, X)
+    elif chunks is None:
         X, y = _check_numbers_or_raw(estimator, X, y, {**UNCHANGED_INPUT, **how}, raw=raw)
     else:
         y = column_or_1d(y, warn=True)
@@ -165,9 +171,6 @@ def _may_be_raw(estimator: Any, X: Any) -> bool:
 
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:
     """X as numbers, or column by column where it is ``raw`` and encoded later; ``how`` is for ``validate_data``."""
-    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
-        set_attributes(estimator, X)
-        return X, y
     check_is_table(X)
     check_names_differ(X)
     table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
@@ -304,6 +307,8 @@ def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
 
 def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
+    if math.isfinite(np.add.reduce(design.mean) + np.add.reduce(design.spread)):
+        return
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad) and isinstance(X, Chunks):
         _raise_for_chunk(owner, X, bad, names)

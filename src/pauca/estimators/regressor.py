@@ -45,7 +45,7 @@ class RegressionMixin(RegressorMixin):
         weights = check_weights(sample_weight, len(y))
         self._several_outputs = y.ndim == 2
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
-        loss.check_target(outputs[:, weights > 0])
+        loss.check_target(outputs if sample_weight is None else outputs[:, weights > 0])
         if is_custom(loss):
             check_loss(loss, outputs, weights, len(outputs))
         self._output_names = names or [f"y{c}" for c in range(len(outputs))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pauca.methods.backward import Backward
 from pauca.methods.exact import Exact
 from pauca.methods.exchange import Exchange
@@ -25,6 +27,12 @@ METHODS = {
 STEPWISE = "stepwise"
 
 
+@cache
+def _by_name(name: str) -> Method:
+    """The method with its defaults, which are checked once."""
+    return METHODS[name]()
+
+
 def resolve(method: str | Method) -> Method:
     """The method of a name; a method object is returned unchanged.
 
@@ -36,7 +44,7 @@ def resolve(method: str | Method) -> Method:
     if method == STEPWISE:
         return Forward(rule="refit")
     if isinstance(method, str) and method in METHODS:
-        return METHODS[method]()
+        return _by_name(method)
     if not isinstance(method, str | type) and hasattr(method, "moves"):
         return method
     names = ", ".join(repr(name) for name in sorted([*METHODS, STEPWISE]))

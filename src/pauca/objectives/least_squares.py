@@ -188,6 +188,8 @@ def mean_square(target: np.ndarray, weights: np.ndarray) -> float:
 
 def ridge_penalty(design: Design, ridge: float, *, standardize: bool) -> np.ndarray:
     """The ridge in standardised coordinates, shape (d,): ``ridge / spread_j^2``, or ``ridge`` itself."""
+    if not ridge:
+        return np.zeros(design.n_features)
     if standardize:
         return np.where(design.usable, float(ridge), 0.0)
     penalty = np.zeros(design.n_features)
@@ -248,9 +250,10 @@ class LeastSquares:
         """Diagonal of the Hessian in standardised coordinates, shape (d,)."""
         return 1.0 + self.penalty
 
-    def little_left(self, value: float) -> bool:
-        """Whether the fit is so close that only residuals computed from X are accurate enough."""
-        return value < NEARLY_PERFECT * self.null_value
+    @property
+    def little_below(self) -> float:
+        """Values below this one are of fits so close that only residuals computed from X are accurate enough."""
+        return NEARLY_PERFECT * self.null_value
 
     def residual(self, support: Sequence[int], coef: np.ndarray) -> np.ndarray:
         """Target minus fit, shape (n,), computed from X."""
@@ -265,44 +268,58 @@ class LeastSquares:
         Snapshots are accurate up to the Gram matrix, which is enough for well conditioned models that do not fit nearly
         perfectly. The others are refined with residuals computed from X.
         """
-        inaccurate = [s for s in snapshots if s.support and self._needs_residuals(s)]
-        if inaccurate:
-            refined = dict(zip(map(id, inaccurate), self._refined(inaccurate, gram), strict=True))
-            snapshots = [refined.get(id(s), s) for s in snapshots]
-        if not isinstance(self.design, ChunkedDesign):  # rows in chunks are not read again
-            snapshots = self._with_values(snapshots)
-        return [self._model(snapshot) for snapshot in snapshots]
+        return self._models(self._accurate(snapshots, gram))
 
-    def _with_values(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """Snapshots with the values of their coefficients, from residuals: steps of a search keep theirs by sums."""
-        used, positions = _columns_of(snapshots)
-        if not len(used):
-            return list(snapshots)
-        values = self._slopes_from_residuals(used, _stacked(snapshots, used, positions))[1].tolist()
-        return [
-            Snapshot(one.support, one.coef, value, one.variance) if one.support else one
-            for one, value in zip(snapshots, values, strict=True)
-        ]
-
-    def _needs_residuals(self, snapshot: Snapshot) -> bool:
+    def _accurate(self, snapshots: Sequence[Snapshot], gram: GramRows) -> Sequence[Snapshot]:
+        """The snapshots, with those refined that need it."""
+        sizes = [len(one.support) for one in snapshots]
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        traces = np.bincount(owner, np.concatenate([one.variance for one in snapshots]), len(sizes))
         # The Hessian's trace is about k, so k times its inverse's trace bounds its condition number.
-        condition = len(snapshot.support) * snapshot.variance.sum()
-        return bool(condition > WELL_CONDITIONED or self.little_left(snapshot.value))
+        needed = {
+            position
+            for position, (size, trace) in enumerate(zip(sizes, traces.tolist(), strict=True))
+            if size and (size * trace > WELL_CONDITIONED or snapshots[position].value < self.little_below)
+        }
+        if not needed:
+            return snapshots
+        refined = iter(self._refined([snapshots[position] for position in sorted(needed)], gram))
+        return [next(refined) if position in needed else one for position, one in enumerate(snapshots)]
 
-    def _model(self, snapshot: Snapshot) -> Model:
-        support = np.array(snapshot.support, dtype=np.intp)
-        order = support.argsort()
-        support = support[order]
-        coef = snapshot.coef[order] / self.design.spread[support]
-        return Model(
-            support=support,
-            coef=coef,
-            intercept=self.intercept - float(self.design.mean[support] @ coef),
-            objective=float(snapshot.value),
-            importance=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
-            units=support,
-            shrinkage=0.5 * float(np.sum(self.penalty[support] * snapshot.coef[order] ** 2)) if self.ridge else 0.0,
-        )
+    def _models(self, snapshots: Sequence[Snapshot]) -> list[Model]:
+        """Models from accurate coefficients, which lie one after the other here: all models are converted at once."""
+        sizes = [len(one.support) for one in snapshots]
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        columns = np.array([column for one in snapshots for column in one.support], dtype=np.intp)
+        order = np.lexsort((columns, owner))
+        columns = columns[order]
+        coef = np.concatenate([one.coef for one in snapshots])[order]
+        variance = np.concatenate([one.variance for one in snapshots])[order]
+        values = [one.value for one in snapshots]
+        if len(columns) and not isinstance(self.design, ChunkedDesign):  # rows in chunks are not read again
+            # Steps of a search keep values by sums; those that are reported are of the residuals.
+            found = self._values_from_residuals(columns, coef, owner, len(sizes)).tolist()
+            values = [new if size else old for new, old, size in zip(found, values, sizes, strict=True)]
+        squares = coef * coef
+        importance = 0.5 * squares / variance
+        penalties = np.bincount(owner, self.penalty[columns] * squares, len(sizes))
+        coef /= self.design.spread[columns]
+        shifts = np.bincount(owner, self.design.mean[columns] * coef, len(sizes))
+        models, end = [], 0
+        for size, value, shift, penalty in zip(sizes, values, shifts.tolist(), penalties.tolist(), strict=True):
+            own = slice(end, end := end + size)
+            models.append(
+                Model(
+                    support=columns[own],
+                    coef=coef[own],
+                    intercept=self.intercept - shift,
+                    objective=float(value),
+                    importance=importance[own],
+                    units=columns[own],
+                    shrinkage=0.5 * penalty,
+                )
+            )
+        return models
 
     def _refined(self, snapshots: list[Snapshot], gram: GramRows) -> list[Snapshot]:
         """Snapshots refined together: each round is one pass over the few columns they use.
@@ -314,7 +331,7 @@ class LeastSquares:
         hessian = gram.rows(used, used)
         hessian.flat[:: len(used) + 1] += self.penalty[used]
         inverses = [np.linalg.inv(hessian[position[:, None], position]) for position in positions]
-        coef = _stacked(snapshots, used, positions)
+        coef = _stacked([one.coef for one in snapshots], len(used), positions)
         for _ in range(MOST_REFINEMENTS):
             slope, value = self._slopes_from_residuals(used, coef)
             step = np.zeros_like(coef)
@@ -330,6 +347,21 @@ class LeastSquares:
             )
             for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True))
         ]
+
+    def _values_from_residuals(
+        self, columns: np.ndarray, coef: np.ndarray, owner: np.ndarray, n_models: int
+    ) -> np.ndarray:
+        """The values of models, from the coefficients of all of them on ``columns``; ``owner`` says whose each is."""
+        used = np.array(sorted(set(columns.tolist())), dtype=np.intp)
+        stacked = np.zeros((len(used), n_models))
+        stacked[used.searchsorted(columns), owner] = coef
+        target, weights = self.target, self.design.weights
+        values = self.penalty[used] @ (stacked * stacked) if self.ridge else np.zeros(n_models)
+        for rows, block in self.design.blocks(used):
+            residual = target[rows, None] - block @ stacked
+            residual *= residual
+            values += weights[rows] @ residual
+        return 0.5 * values
 
     def _slopes_from_residuals(self, used: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Minus the gradient on the columns ``used``, and the value, for each column of ``coef``."""
@@ -353,9 +385,9 @@ def _columns_of(snapshots: Sequence[Snapshot]) -> tuple[np.ndarray, list[np.ndar
     return np.array(used, dtype=np.intp), positions
 
 
-def _stacked(snapshots: Sequence[Snapshot], used: np.ndarray, positions: Sequence[np.ndarray]) -> np.ndarray:
-    """Coefficients of models, one to a column, over the columns ``used``."""
-    coef = np.zeros((len(used), len(snapshots)))
-    for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True)):
-        coef[position, column] = snapshot.coef
-    return coef
+def _stacked(parts: Sequence[np.ndarray], n_used: int, positions: Sequence[np.ndarray]) -> np.ndarray:
+    """A number for each coefficient of each model, one model to a column, over the columns that are used."""
+    stacked = np.zeros((n_used, len(parts)))
+    for column, (position, part) in enumerate(zip(positions, parts, strict=True)):
+        stacked[position, column] = part
+    return stacked

@@ -76,6 +76,10 @@ class LinearProblem:
         """Whether additions and removals have closed forms."""
         return has_closed_form(self.target, self.units, self.bounds)
 
+    def at_ridge(self, ridge: float) -> LinearProblem:
+        """The same problem with another ridge."""
+        return self if ridge == self.ridge else replace(self, ridge=ridge)
+
     @property
     def n_intercepts(self) -> int:
         """How many intercepts a model has."""

@@ -61,7 +61,7 @@ class InverseFactor:
     def inverse_diagonal(self) -> np.ndarray:
         """The diagonal of ``H^-1``; not to be written to."""
         if self._diagonal is None:
-            self._diagonal = (self._root * self._root).sum(axis=0)
+            self._diagonal = np.add.reduce(self._root * self._root, axis=0)
         return self._diagonal
 
     def inverse_column(self, position: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -190,24 +191,28 @@ def is_lower(value: float, than: float, negligible: float) -> bool:
 
 def first_largest(scores: np.ndarray) -> int:
     """Index of the largest score; of those that tie with it to rounding, the lowest."""
-    best = scores.max()
-    if not np.isfinite(best):
-        return int(scores.argmax())
+    first = int(scores.argmax())
+    best = float(scores[first])
+    if not math.isfinite(best):
+        return first
     return int((scores >= best - TIED_WITHIN * abs(best)).argmax())
 
 
 def first_smallest(costs: np.ndarray, support: list[int]) -> int:
     """Position of the smallest cost; of those that tie with it to rounding, that of the lowest feature."""
-    least = costs.min()
-    (tied,) = (costs <= least + TIED_WITHIN * abs(least)).nonzero()
-    return int(tied[0] if len(tied) == 1 else min(tied, key=lambda position: support[position]))
+    first = int(costs.argmin())
+    least = float(costs[first])
+    tied = costs <= least + TIED_WITHIN * abs(least)
+    if np.count_nonzero(tied) <= 1:
+        return first
+    return min(tied.nonzero()[0].tolist(), key=lambda position: support[position])
 
 
 def digest(arrays: Iterable[np.ndarray]) -> bytes:
     """A digest of some arrays."""
     hashed = blake2b(digest_size=16)
     for array in arrays:
-        hashed.update(np.ascontiguousarray(array).tobytes())
+        hashed.update(np.ascontiguousarray(array).data)
     return hashed.digest()
 
 

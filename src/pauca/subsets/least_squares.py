@@ -93,16 +93,21 @@ class LeastSquaresSubset:
         self.coef = np.zeros(0)
         self.value = self.null_value = objective.null_value
         self.negligible = self.perfect_below = NEGLIGIBLE * self.null_value
+        self._little_below = objective.little_below
         self.null = Snapshot((), self.coef, self.value, self.coef)
-        self._factor = InverseFactor()
-        self._rows = RowStack.empty(objective.design.n_features)
-        self._candidates = Candidates(objective)
-        self._unrefined = 0
-        self._answers: dict[Any, Any] = {}
+        self._expected: int | None = None
         self._shared = False
         """Whether another subset may hold the same arrays."""
-        self._expected: int | None = None
-        self.__dict__.update(self._kept.get(()) or {})
+        empty = self._kept.get(())
+        if empty is None:
+            self._factor = InverseFactor()
+            self._rows = RowStack.empty(objective.design.n_features)
+            self._candidates = Candidates(objective)
+            self._unrefined = 0
+            self._answers: dict[Any, Any] = {}
+            self._keep()
+        else:
+            self.__dict__.update(empty)
         for feature in limits.always:
             self.add(feature)
 
@@ -226,19 +231,23 @@ class LeastSquaresSubset:
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         coef, inverse = self.coef.copy(), self._factor.inverse()
-        support, places = list(self.support), list(range(self.size))
-        removed: list[int] = []
+        own, barred = inverse.diagonal(), np.zeros(self.size)  # what is removed is barred from then on
+        support, removed = list(self.support), list[int]()
         while (size is not None and len(support) > size) or not limits.allows(support):
             check_time()
-            own = coef[places]
-            position = _cheapest_position(own * own / inverse.diagonal()[places], support, limits)
-            if position is None:
+            costs = coef * coef
+            costs /= own
+            costs += barred
+            place = _cheapest_of(costs, self.support, support, limits)
+            if place is None:
                 break
-            place = places.pop(position)
-            removed.append(support.pop(position))
-            column = inverse[place] / inverse[place, place]
+            feature = self.support[place]
+            support.remove(feature)
+            removed.append(feature)
+            column = inverse[place] / own[place]
             coef -= coef[place] * column
             inverse -= column[:, None] * inverse[place]
+            barred[place], inverse[place, place] = np.inf, 1.0
         return removed
 
     def fill(self) -> None:
@@ -250,7 +259,7 @@ class LeastSquaresSubset:
         for j in np.setdiff1d(usable, self.support):
             check_time()
             candidates = self._computed_candidates()
-            if candidates.residual[j] > candidates.thresholds()[j]:
+            if candidates.residual[j] > candidates.thresholds[j]:
                 self.add(int(j))
         self._candidates = self._candidates.discarded()
 
@@ -289,7 +298,7 @@ class LeastSquaresSubset:
         if self.limits.trivial:
             return False
         candidates = self._computed_candidates()
-        usable = candidates.residual > candidates.thresholds()
+        usable = candidates.residual > candidates.thresholds
         usable[list(self.limits.never)] = False
         return bool(np.any(usable & ~self.limits.addable(self.support, len(usable))))
 
@@ -302,7 +311,9 @@ class LeastSquaresSubset:
         if not self.support or self.size == np.count_nonzero(self.objective.design.usable):
             return np.zeros(0, dtype=np.intp)
         candidates = self._computed_candidates()
-        barred = candidates.residual <= candidates.thresholds()
+        barred = candidates.residual <= candidates.thresholds
+        if np.count_nonzero(barred) == self.size:  # the chosen ones alone
+            return np.zeros(0, dtype=np.intp)
         barred[self.support] = False
         return np.flatnonzero(barred & self.objective.design.usable)
 
@@ -319,7 +330,7 @@ class LeastSquaresSubset:
 
     def _keep(self) -> None:
         self._shared = True
-        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.claim()
+        n_bytes = 2 * self._candidates.slope.nbytes + self._rows.claim()
         self._kept.keep(tuple(self.support), self._model(), n_bytes)
 
     def _append(self, feature: int) -> None:
@@ -343,8 +354,11 @@ class LeastSquaresSubset:
         self._limit_rounding()
 
     def _find_addition(self, rule: str) -> int | None:
+        candidates = self._computed_candidates()
+        if self.limits.trivial and rule != "functional":
+            return candidates.best(rule, self.value)
         functional, design = rule == "functional", self.objective.design
-        scores = self._computed_candidates().scores("gradient" if functional else rule, self.value)
+        scores = candidates.scores("gradient" if functional else rule, self.value)
         if functional:
             scores = np.divide(scores, design.spread, out=scores, where=design.usable)
         if not self.limits.trivial:
@@ -372,7 +386,8 @@ class LeastSquaresSubset:
             self.value, self._unrefined = self.null_value, 0
         elif self._unrefined >= CHANGES_BEFORE_REFINING:
             self._refine()
-        self._use_residuals()
+        if self.value < self._little_below:
+            self._use_residuals()
 
     def _refine(self) -> None:
         """One step of iterative refinement against the Gram rows, and the value it leads to.
@@ -380,7 +395,7 @@ class LeastSquaresSubset:
         The value is a quadratic form: an error of the coefficients enters it squared.
         """
         self._unrefined = 0
-        if self.objective.little_left(self.value):
+        if self.value < self._little_below:
             return
         slope = self.objective.slope[self.support]
         own = self._rows.array[:, self.support]
@@ -396,7 +411,7 @@ class LeastSquaresSubset:
 
         Differences of Gram products would lose the digits that then decide.
         """
-        if not self.support or not self.objective.little_left(self.value):
+        if not self.support or self.value >= self._little_below:
             return
         objective = self.objective
         residual = objective.residual(self.support, self.coef)
@@ -421,7 +436,7 @@ class LeastSquaresSubset:
         except np.linalg.LinAlgError:
             return False
         # 1 / A_jj is what all the others leave of column j.
-        if np.any(self._candidates.thresholds()[usable] * factor.inverse_diagonal() >= 1):
+        if np.any(self._candidates.thresholds[usable] * factor.inverse_diagonal() >= 1):
             return False
         self._factor, self._rows, self._shared = factor, RowStack.holding(rows), False
         # What is known so far is of the columns that are always in.
@@ -448,6 +463,15 @@ class LeastSquaresSubset:
         half = self._factor.half_solve(self._rows.array[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[greedy_order(candidates.slope[pool], candidates.residual[pool], left, count + 1)]
+
+
+def _cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:
+    """Position in ``features`` of the removal that costs least, of those that are ``left`` and that limits allow."""
+    if limits.trivial:
+        return first_smallest(costs, features)
+    places = [features.index(feature) for feature in left]
+    position = _cheapest_position(costs[places], left, limits)
+    return None if position is None else places[position]
 
 
 def _cheapest_position(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:

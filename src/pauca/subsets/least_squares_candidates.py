@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pauca.objectives import LeastSquares
+from pauca.subsets.base import first_largest
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW, TIED_WITHIN
 
 # Slopes and residuals are updated by rank-one changes; after this many they are computed again, against rounding.
@@ -32,16 +33,19 @@ class Candidates:
     slope[j]    : minus the gradient of Q in coordinate j
     residual[j] : ``H_jj - H_jS A H_Sj``, what S leaves of column j; minus infinity for chosen columns
 
-    Adding j lowers Q by ``slope_j^2 / (2 residual_j)``. Both are computed when they are first needed: a method
-    that only drops never does. Arrays are replaced, never written to, so that copies may share them.
+    Adding j lowers Q by ``slope_j^2 / (2 residual_j)``. Both are known of the empty model; after they were discarded
+    they are computed when they are next needed: a method that only drops never does. Arrays are replaced, never written
+    to, so that copies may share them.
     """
 
     def __init__(self, objective: LeastSquares) -> None:
-        self.slope = self.residual = NOT_COMPUTED
-        self.curvature = objective.curvature
+        self.slope = objective.slope
+        self.curvature = self.residual = objective.curvature
+        self.thresholds = np.where(objective.design.usable, DEPENDENT_BELOW * self.curvature, np.inf)
+        """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
         self._objective = objective
-        self._least_residual = np.where(objective.design.usable, DEPENDENT_BELOW * self.curvature, np.inf)
-        self._copies = np.zeros(objective.design.n_features, dtype=np.int32)
+        self._least_residual = self.thresholds
+        self._copies: np.ndarray | None = None
         self._updates = 0
 
     def _copy(self) -> Candidates:
@@ -94,29 +98,38 @@ class Candidates:
 
     def scores(self, rule: str, left: float) -> np.ndarray:
         """Score of every column by ``rule``, minus infinity where it is barred; ``left`` is the current value."""
-        thresholds = self.thresholds()
+        return np.where(self.residual > self.thresholds, self._scores(rule, left), -np.inf)
+
+    def best(self, rule: str, left: float) -> int | None:
+        """The column with the largest score, the first of those that tie; None where all are barred."""
+        scores = self._scores(rule, left)
+        best = first_largest(scores)
+        if not self.residual[best] > self.thresholds[best]:  # rare: what is barred scores little as a rule
+            scores = np.where(self.residual > self.thresholds, scores, -np.inf)
+            best = first_largest(scores)
+        return best if scores[best] > -np.inf else None
+
+    def _scores(self, rule: str, left: float) -> np.ndarray:
+        """Scores by ``rule``, of barred columns too."""
+        if rule == "gradient":
+            return np.abs(self.slope) * self._objective.design.spread
+        scores = self.slope * self.slope
         if rule == "refit":
-            scores = self.slope * self.slope / np.maximum(self.residual, thresholds)
+            scores /= np.maximum(self.residual, self.thresholds)
             # Columns that would complete a perfect fit gain the same, all that is left, but for rounding.
             np.minimum(scores, (2 - COMPLETES_WITHIN) * max(left, 0.0), out=scores)
-        elif rule == "objective":
-            scores = self.slope * self.slope / self.curvature
         else:
-            scores = np.abs(self.slope) * self._objective.design.spread
-        return np.where(self.residual > thresholds, scores, -np.inf)
-
-    def thresholds(self) -> np.ndarray:
-        """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
-        if not self._objective.ridge:
-            return self._least_residual
-        return np.where(self._copies > 0, np.inf, self._least_residual)
+            scores /= self.curvature
+        return scores
 
     def with_copies(self, row: np.ndarray, change: int) -> Candidates:
         """With copies of a chosen column counted: with a ridge they leave a residual, and are barred all the same."""
         if not self._objective.ridge:
             return self
         other = self._copy()
-        other._copies = self._copies + change * (np.abs(row) >= COPY_ABOVE)
+        changes = change * (np.abs(row) >= COPY_ABOVE)
+        other._copies = changes if self._copies is None else self._copies + changes
+        other.thresholds = np.where(other._copies > 0, np.inf, self._least_residual)
         return other
 
     def has_copies(self, gram: np.ndarray) -> bool:
@@ -168,7 +181,7 @@ def best_replacements(
     """
     found: list[list[tuple[int, float]]] = [[] for _ in coef]
     for part, twice, left in _tables(inverse, rows, coef, candidates, np.arange(rows.shape[1])):
-        twice[~allowed[:, part] | (left <= candidates.thresholds()[part])] = -np.inf
+        twice[~allowed[:, part] | (left <= candidates.thresholds[part])] = -np.inf
         for position, line in enumerate(twice):
             some = np.argsort(-line, kind="stable")[:count]
             found[position] += [(int(part[j]), 0.5 * float(line[j])) for j in some if np.isfinite(line[j])]
@@ -204,7 +217,7 @@ def _may_help(candidates: Candidates, cheapest: float) -> np.ndarray:
     cheapest s does not, none does. Where columns are weakly correlated this leaves the few that gain more than the
     cheapest removal costs.
     """
-    free = candidates.residual > candidates.thresholds()
+    free = candidates.residual > candidates.thresholds
     left = np.where(free, candidates.residual, 1.0)
     widest = np.sqrt(np.maximum(candidates.curvature - left, 0.0)) + np.sqrt(candidates.curvature)
     slack = 1 - 1e-6  # the residuals carry rounding
