@@ -25,7 +25,7 @@ class ParameterChecks:
 
         ``otherwise`` names the values that are allowed besides numbers.
         """
-        if type(value) is float and (0 < value < below or value == 0 and not positive):
+        if type(value) is float and (0 < value < below or (value == 0 and not positive)):
             # As a rule: to put the words of an error together takes longer than the check.
             return value
         wanted = f"a float in the range {'(0' if positive else '[0'}, {below:g}){otherwise}"

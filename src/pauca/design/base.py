@@ -111,11 +111,13 @@ class StandardisedColumns(ABC):
         self.mean = mean
         self.spread = np.sqrt(variance)
         self._weights = weights
-        self.usable = (self.spread > CONSTANT_BELOW * np.abs(mean)) & (self.spread > 0)
+        size = np.abs(mean)
+        self.usable = (self.spread > CONSTANT_BELOW * size) & (self.spread > 0)
         # Zeros for constant columns, whose products are then zero.
-        self._inverse_spread = np.zeros_like(mean)
+        self._inverse_spread = np.zeros(len(mean))
         np.divide(1.0, self.spread, out=self._inverse_spread, where=self.usable)
-        self._means_dominate = bool(np.any(np.abs(mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
+        size *= self._inverse_spread
+        self._means_dominate = bool((size > MEAN_DOMINATES_ABOVE).any())
         self._center = center
         self._extent: np.ndarray | None = None
 

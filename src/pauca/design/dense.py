@@ -37,12 +37,12 @@ class DenseDesign(StandardisedColumns):
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.nbytes
         self._X = X
-        self._uniform = bool(np.all(weights == weights[0]))
+        self._uniform = uniform = bool((weights == weights[0]).all())
         readable = X.dtype == np.float64 and _blas_reads(X)
         self._center, self._weights = center, weights
         first = None if target is None else self._weighted(target)
         mean, variance, product = _moments(
-            X, weights, center, first, plain=readable and (self._uniform or not X.flags.f_contiguous)
+            X, weights, center, first, plain=readable and (uniform or not X.flags.f_contiguous), uniform=uniform
         )
         self._known = None if first is None or product is None else (first, product)
         super().__init__(mean, variance, weights, center=center)
@@ -187,7 +187,7 @@ def _blas_reads(X: np.ndarray) -> bool:
 
 
 def _moments(
-    X: np.ndarray, weights: np.ndarray, center: bool, first: np.ndarray | None, plain: bool
+    X: np.ndarray, weights: np.ndarray, center: bool, first: np.ndarray | None, *, plain: bool, uniform: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Means and variances (second moments without centring), by the cheapest formula that keeps the digits.
 
@@ -196,26 +196,25 @@ def _moments(
     product = None
     if plain:
         lines = [line for line in (weights if center else None, first) if line is not None]
-        second, products = _weighted_squares_and_products(X, weights, lines)
+        second, products = _weighted_squares_and_products(X, weights, lines, uniform=uniform)
         product = None if first is None else products[-1]
         if not center:
             return np.zeros(X.shape[1]), second, product
         mean = products[0]
         square = mean * mean
         second -= square
-        if np.all(square <= LARGEST_MOMENT_RATIO * second):
+        if (square <= LARGEST_MOMENT_RATIO * second).all():
             return mean, second, product
     by_storage = _moments_by_columns if X.flags.f_contiguous else _moments_by_rows
     return *by_storage(X, weights, center), product
 
 
 def _weighted_squares_and_products(
-    X: np.ndarray, weights: np.ndarray, lines: list[np.ndarray]
+    X: np.ndarray, weights: np.ndarray, lines: list[np.ndarray], *, uniform: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums of squares of the columns, shape (d,), and products of ``lines`` with them: one pass over X."""
     n_rows, n_features = X.shape
     squares, products = np.zeros(n_features), np.zeros((len(lines), n_features))
-    uniform = bool(np.all(weights == weights[0]))
     if X.flags.f_contiguous:
         blocks = [(slice(None), columns) for columns in row_blocks(n_features, n_rows, ONE_PASS_NUMBERS)]
     else:

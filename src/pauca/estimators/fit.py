@@ -224,9 +224,7 @@ def fit_path(
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
-    return FittedPath(
-        path, found, problem.at_ridge(found.ridge), constraints, design.usable, again, data.table, folds
-    )
+    return FittedPath(path, found, problem.at_ridge(found.ridge), constraints, design.usable, again, data.table, folds)
 
 
 # Rows times columns squared, up to which the fit of all columns, for Mallows' Cp, takes about a second at most.

@@ -118,7 +118,7 @@ class SearchSettings:
 
 def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
     """The parameter ``k``, checked; sizes to compare are in order."""
-    if k is None or (isinstance(k, str) and k == AUTO):
+    if k is None or (isinstance(k, str) and k == AUTO) or (type(k) is int and k >= 1):
         return k
     if isinstance(k, Iterable) and not isinstance(k, Iterator | str):
         sizes = tuple(k)

@@ -183,6 +183,8 @@ def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple
 
 def mean_square(target: np.ndarray, weights: np.ndarray) -> float:
     """The weighted mean of the squares, block by block: of many rows another array would take more than all else."""
+    if len(target) <= WIDE_NUMBERS:
+        return float(weights @ np.square(target))
     return sum(float(weights[rows] @ np.square(target[rows])) for rows in row_blocks(len(target), 1, WIDE_NUMBERS))
 
 

@@ -326,10 +326,13 @@ def _drive(
     # The first move is made even if that takes a little longer: runs that are taken up again and again get on.
     moved = False
     deadline = math.inf if budget.time_limit is None else began + budget.time_limit
+    unwatched = budget.time_limit is None and budget.callback is None
     while True:
         try:
             with limited_until(deadline if moved else deadline + GRACE):
                 move = next(moves)
+                while move is None and unwatched:
+                    move = next(moves)
             if move is not None:
                 with limited_until(deadline + GRACE):  # a move that was found is made
                     apply(move, subset)

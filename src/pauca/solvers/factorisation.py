@@ -70,7 +70,10 @@ class InverseFactor:
 
     def appended(self, cross: np.ndarray, diagonal: float, least: float) -> tuple[InverseFactor, np.ndarray, float]:
         """The factor of H bordered by one row, ``H^-1 cross``, and the Schur complement, at least ``least``."""
-        k = self.size
+        k = len(self._root)
+        if not k:
+            schur = max(diagonal, least)
+            return InverseFactor(np.array([[schur**-0.5]])), cross, schur
         half = self._root @ cross
         weights = half @ self._root
         schur = max(diagonal - float(half @ half), least)

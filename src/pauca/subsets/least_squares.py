@@ -343,7 +343,8 @@ class LeastSquaresSubset:
         self._factor, weights, residual = self._factor.appended(cross, curvature, DEPENDENT_BELOW * curvature)
         step = slope / residual
         if candidates.computed:
-            candidates = candidates.updated(row - weights @ self._rows.array, -step, -1 / residual)
+            direction = row - weights @ self._rows.array if self.support else row
+            candidates = candidates.updated(direction, -step, -1 / residual)
             candidates.assign(feature, 0.0, -np.inf)
         self._candidates = candidates.with_copies(row, 1)
         self._rows = self._rows.appended(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -41,6 +42,9 @@ class Candidates:
     def __init__(self, objective: LeastSquares) -> None:
         self.slope = objective.slope
         self.curvature = self.residual = objective.curvature
+        self.root_curvature = np.sqrt(self.curvature) if objective.ridge else self.curvature  # which is one then
+        self.computed = True
+        """Whether slopes and residuals are up to date."""
         self.thresholds = np.where(objective.design.usable, DEPENDENT_BELOW * self.curvature, np.inf)
         """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
         self._objective = objective
@@ -53,23 +57,18 @@ class Candidates:
         other.__dict__.update(self.__dict__)
         return other
 
-    @property
-    def computed(self) -> bool:
-        """Whether slopes and residuals are up to date."""
-        return len(self.slope) > 0
-
     def computed_from(self, coef: np.ndarray, rows: np.ndarray, half: np.ndarray, support: list[int]) -> Candidates:
         """With slopes and residuals from the Gram ``rows`` of S; the squares of ``half`` add up to what S explains."""
         other = self.with_slope(self._objective.slope - coef @ rows)
         other.residual = self.curvature - np.einsum("ij,ij->j", half, half)
         other.residual[support] = -np.inf
-        other._updates = 0
+        other.computed, other._updates = True, 0
         return other
 
     def discarded(self) -> Candidates:
         """Without slopes and residuals, until they are next needed."""
         other = self.with_slope(NOT_COMPUTED)
-        other.residual = NOT_COMPUTED
+        other.residual, other.computed = NOT_COMPUTED, False
         return other
 
     def with_slope(self, slope: np.ndarray) -> Candidates:
@@ -158,7 +157,7 @@ def best_exchange(
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
-    columns = np.flatnonzero(_may_help(candidates, (coef * coef / np.diag(inverse)).min(initial=np.inf)))
+    columns = _may_help(candidates, float((coef * coef / inverse.diagonal()).min(initial=np.inf)))
     best: tuple[int, int, float] | None = None
     for part, twice, _ in _tables(inverse, rows, coef, candidates, columns):
         if allowed is not None:
@@ -209,7 +208,7 @@ def _tables(
 
 
 def _may_help(candidates: Candidates, cheapest: float) -> np.ndarray:
-    """Mask of the columns for which some exchange may lower Q; no other does.
+    """The columns for which some exchange may lower Q; no other does.
 
     Let ``s = |coef_i| / sqrt(A_ii)`` and, up to sign, ``t = V_ij / sqrt(A_ii)``. An exchange of i for j helps just if
     ``slope_j^2 + 2 slope_j t s - residual_j s^2 > 0``. As ``t^2`` is what dropping i adds to the residual of j, it is
@@ -217,19 +216,23 @@ def _may_help(candidates: Candidates, cheapest: float) -> np.ndarray:
     cheapest s does not, none does. Where columns are weakly correlated this leaves the few that gain more than the
     cheapest removal costs.
     """
-    free = candidates.residual > candidates.thresholds
-    left = np.where(free, candidates.residual, 1.0)
-    widest = np.sqrt(np.maximum(candidates.curvature - left, 0.0)) + np.sqrt(candidates.curvature)
-    slack = 1 - 1e-6  # the residuals carry rounding
-    return free & (np.abs(candidates.slope) * widest > slack * np.sqrt(cheapest) * left)
+    least = (1 - 1e-6) * math.sqrt(cheapest)  # the residuals carry rounding
+    # As u is at most sqrt(H_jj), few columns are left to look at as a rule.
+    slope = np.abs(candidates.slope)
+    (some,) = (2 * slope * candidates.root_curvature > least * candidates.residual).nonzero()
+    left = np.maximum(candidates.residual[some], 0.0)  # of chosen columns it is minus infinity
+    widest = np.sqrt(np.maximum(candidates.curvature[some] - left, 0.0)) + candidates.root_curvature[some]
+    helps = slope[some] * widest > least * left
+    helps &= left > candidates.thresholds[some]
+    return some[helps]
 
 
 def _first_best(table: np.ndarray) -> tuple[int, int, float]:
     """The largest entry; of those that tie with it to rounding, the lowest column, then the first row."""
     best = float(table.max())
     tied = table >= best - TIED_WITHIN * abs(best)
-    column, position = np.argwhere(tied.T)[0]
-    return int(position), int(column), best
+    column = int(tied.any(axis=0).argmax())
+    return int(tied[:, column].argmax()), column, best
 
 
 def highest_first(scores: np.ndarray, count: int) -> np.ndarray:
