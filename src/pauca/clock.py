@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 GRACE = 0.3
@@ -33,12 +33,18 @@ class _Limit(threading.local):
 _limit = _Limit()
 
 
-class limited_until:  # noqa: N801, used as a function
+def limited_until(deadline: float) -> AbstractContextManager[None]:
     """A context in which ``check_time`` raises ``OutOfTime`` after ``deadline``, a time of ``time.monotonic``.
 
     An earlier limit from outside stays in force. Threads that are started within have no limit.
     """
+    return _NO_LIMIT if deadline == math.inf else _LimitedUntil(deadline)
 
+
+_NO_LIMIT = nullcontext()
+
+
+class _LimitedUntil:
     __slots__ = ("_before", "_deadline")
 
     def __init__(self, deadline: float) -> None:

@@ -146,7 +146,7 @@ class DenseDesign(StandardisedColumns):
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         if self.n_rows <= SAMPLED_ROWS:
             block = self._standardised(slice(None), features)
-            return (block.T * self.weights) @ block
+            return self.weights[0] * (block.T @ block) if self._uniform else (block.T * self.weights) @ block
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         block = self._standardised(rows, features)
         weights = self.weights[rows]

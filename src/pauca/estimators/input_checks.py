@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.chunk_sums import not_finite
-from pauca.estimators.plain_arrays import are_plain, set_attributes
+from pauca.estimators.plain_arrays import taken_as_they_are
 from pauca.estimators.raw_tables import check_plain, encoded_rows, raw_table_of, set_table_attributes
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
@@ -75,8 +74,7 @@ def check_data(
     ``raw`` a table of more than numbers is a ``RawTable``, which the estimator encodes; without, that is an error.
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
-    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
-        set_attributes(estimator, X)
+    if raw and taken_as_they_are(estimator, X, y):
         return X, y.astype(np.float64, copy=False)
     check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
@@ -139,11 +137,10 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     _check_one_value_each(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
-    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
-        set_attributes(estimator, X)
-    elif chunks is None:
+    plain = raw and taken_as_they_are(estimator, X, y)
+    if chunks is None and not plain:
         X, y = _check_numbers_or_raw(estimator, X, y, {**UNCHANGED_INPUT, **how}, raw=raw)
-    else:
+    elif chunks is not None:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
     if len(y) == 0:  # of a chunk; the kind of target is not known yet
@@ -307,7 +304,7 @@ def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
 
 def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
-    if math.isfinite(np.add.reduce(design.mean) + np.add.reduce(design.spread)):
+    if np.isfinite(np.add.reduce(design.mean) + np.add.reduce(design.spread)):
         return
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad) and isinstance(X, Chunks):

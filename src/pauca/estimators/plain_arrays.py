@@ -20,7 +20,15 @@ def are_plain(X: Any, y: Any) -> bool:
     return numbers and len(X) == len(y) and X.size > 0 and bool(np.isfinite(y).all())
 
 
-def set_attributes(estimator: Any, X: np.ndarray) -> None:
-    """Set what scikit-learn sets from a table without names."""
+def taken_as_they_are(estimator: Any, X: Any, y: Any) -> bool:
+    """Whether X and y need no further look, for an estimator that encodes tables; sets what a table without names sets.
+
+    They do where codes of categories, or missing values, are expected in X.
+    """
+    if estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None):
+        return False
+    if not are_plain(X, y):
+        return False
     estimator.n_features_in_ = X.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
+    return True

@@ -87,7 +87,7 @@ class FoBa(GrowingMethod):
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """An addition, then removals as long as they are cheap enough, and so on."""
-        stops = LineStops(self.min_line_gain, self.gradient_tol)
+        stops = LineStops.of(self.min_line_gain, self.gradient_tol)
         spent = self._spent_so_far(subset, history)
         while True:
             while (found := self._removable(subset, history, spent)) is not None:

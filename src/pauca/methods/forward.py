@@ -34,6 +34,11 @@ class LineStops:
     min_line_gain: float = 0.0
     gradient_tol: float = 0.0
 
+    @classmethod
+    def of(cls, min_line_gain: float, gradient_tol: float) -> LineStops | None:
+        """The stops; None for none."""
+        return cls(min_line_gain, gradient_tol) if min_line_gain or gradient_tol else None
+
     def reached(self, subset: Subset, shortlist: float | None = SLACK) -> bool:
         """Whether no candidate gains enough along its own coordinate, or no slope is steep enough."""
         if self.gradient_tol and subset.largest_slope() < self.gradient_tol:
@@ -137,8 +142,8 @@ class Forward(GrowingMethod):
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Additions until the goal is reached or no feature lowers Q."""
-        stops = LineStops(self.min_line_gain, self.gradient_tol)
-        singly = goal.tol > 0 or self.min_line_gain > 0 or self.gradient_tol > 0
+        stops = LineStops.of(self.min_line_gain, self.gradient_tol)
+        singly = goal.tol > 0 or stops is not None
         while not goal.reached(subset.size):
             count = 1 if singly or subset.value <= subset.perfect_below else self._count(subset.size, goal)
             several = subset.best_additions(self.rule, count, self.shortlist) if count > 1 else []

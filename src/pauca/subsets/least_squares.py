@@ -230,8 +230,10 @@ class LeastSquaresSubset:
             self.add(feature)
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        coef, inverse = self.coef.copy(), self._factor.inverse()
-        own, barred = inverse.diagonal(), np.zeros(self.size)  # what is removed is barred from then on
+        # The inverse Hessian and, as a last column, the coefficients: a removal changes both in the same way.
+        table = np.column_stack((self._factor.inverse(), self.coef))
+        own, coef = table.diagonal(), table[:, -1]
+        barred = np.zeros(self.size)  # what is removed is barred from then on
         support, removed = list(self.support), list[int]()
         while (size is not None and len(support) > size) or not limits.allows(support):
             check_time()
@@ -244,10 +246,8 @@ class LeastSquaresSubset:
             feature = self.support[place]
             support.remove(feature)
             removed.append(feature)
-            column = inverse[place] / own[place]
-            coef -= coef[place] * column
-            inverse -= column[:, None] * inverse[place]
-            barred[place], inverse[place, place] = np.inf, 1.0
+            table -= (table[:, place] / own[place])[:, None] * table[place]
+            barred[place], table[place, place] = np.inf, 1.0
         return removed
 
     def fill(self) -> None:
