@@ -178,7 +178,7 @@ class LeastSquaresSubset:
         n_features = self.objective.design.n_features
         allowed = None if self.limits.trivial else self.limits.exchanges(self.support, n_features)
         candidates = self._computed_candidates()
-        found = best_exchange(self._factor.inverse(), self._rows.array, self.coef, candidates, allowed)
+        found = best_exchange(self._factor, self._rows.array, self.coef, candidates, allowed)
         if found is None or not is_lower(self.value - found[2], self.value, self.negligible):
             return None
         position, into, decrease = found

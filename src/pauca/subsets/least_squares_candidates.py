@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pauca.objectives import LeastSquares
+from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.base import first_largest
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW, TIED_WITHIN
 
@@ -141,7 +142,7 @@ class Candidates:
 
 
 def best_exchange(
-    inverse: np.ndarray,
+    factor: InverseFactor,
     rows: np.ndarray,
     coef: np.ndarray,
     candidates: Candidates,
@@ -157,9 +158,11 @@ def best_exchange(
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
-    columns = _may_help(candidates, float((coef * coef / inverse.diagonal()).min(initial=np.inf)))
+    columns = _may_help(candidates, float(np.min(coef * coef / factor.inverse_diagonal(), initial=np.inf)))
+    if not len(columns):
+        return None
     best: tuple[int, int, float] | None = None
-    for part, twice, _ in _tables(inverse, rows, coef, candidates, columns):
+    for part, twice, _ in _tables(factor.inverse(), rows, coef, candidates, columns):
         if allowed is not None:
             twice[~allowed[:, part]] = -np.inf
         position, column, decrease = _first_best(twice)
@@ -191,7 +194,7 @@ def _tables(
     inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates, columns: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Blocks of columns: their indices, twice the decrease for every pair, and what is left of the column then."""
-    own = np.diag(inverse)
+    own = inverse.diagonal()
     cost = coef * coef / own
     width = max(1, TABLE_NUMBERS // len(coef))
     for start in range(0, len(columns), width):
