@@ -157,8 +157,8 @@ class SparseModel(ProvingMixin, FittedModel):
         Alternatives
             A list of dicts with the keys feature, replacement, objective (after the swap) and explained_lost, the share
             of the empty model's objective that the swap would cost; it prints as a table. The most important features
-            come first. Where the ridge of the search is not that of the fit, models are compared at the former. The
-            list is kept as ``alternatives_``.
+            come first. Models are compared at the ridge of the fit, as importances are; where the search had another
+            one, a swap may gain something: its loss is negative then. The list is kept as ``alternatives_``.
 
         Examples
         --------

@@ -56,10 +56,11 @@ class TrainingData:
 def find_alternatives(data: TrainingData, path: Path, size: int, count: int) -> Alternatives:
     """For each feature of the model of ``size`` the best ``count`` others in its place, refitted.
 
-    They are compared at the ridge of the search: at another one its models need not be the best.
+    They are compared at the ridge of the model, as importances are: at a strong ridge of the search all losses would
+    look small.
     """
     phase("looking for replacements")
-    subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
+    subset = data.problem.begin(data.weights).subset
     model, null = path[size], path[0].objective
     for unit in model.units.tolist():
         if unit not in subset.support:

@@ -16,7 +16,7 @@ class Alternatives(list[dict[str, Any]]):
     noun : str
         What is replaced: "feature", "column" or "group".
     ridge, search_ridge : float
-        The ridge of the model, and that of the search, at which models are compared.
+        The ridge of the model, at which models are compared, and that of the search.
     """
 
     def __init__(
@@ -32,18 +32,15 @@ class Alternatives(list[dict[str, Any]]):
     @property
     def notes(self) -> list[str]:
         """What must be known to read the table."""
-        found = []
+        if not any(record["explained_lost"] < 0 for record in self):
+            return []
+        gain = "A negative loss is a gain on the rows of the fit:"
         if self.ridge != self.search_ridge:
-            found.append(
-                f"Models are compared at ridge {self.search_ridge:.3g}, at which they were searched; the model itself "
-                f"has ridge {self.ridge:.3g}."
-            )
-        if any(record["explained_lost"] < 0 for record in self):
-            found.append(
-                "A negative loss is a gain on the rows of the fit: the search had not tried this swap. "
-                "method='exchange' would."
-            )
-        return found
+            return [
+                f"{gain} features were searched at ridge {self.search_ridge:.3g}, and here models are compared at "
+                f"ridge {self.ridge:.3g}, that of the model."
+            ]
+        return [f"{gain} the search had not tried this swap. method='exchange' would."]
 
     def summary(self) -> str:
         """The table as text, to be printed."""
