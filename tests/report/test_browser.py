@@ -135,6 +135,19 @@ def test_it_prints(browser, report):
     assert browser.errors == []
 
 
+def test_names_of_features_are_not_set_letter_by_letter_beside_many_classes(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(140, 2)), columns=["vote", "selfLR"])
+    SparseClassifier(k=2, ridge=0.1).fit(X, np.arange(140) % 7).report(tmp_path / "page.html", n_resamples=0)
+    browser.open(tmp_path / "page.html")
+    for width in (1400, 1200):
+        browser.size(width)
+        heights = browser.run("[...document.querySelectorAll('#current-table tbody th')].map(one => one.clientHeight)")
+        assert len(heights) == 3  # two features and the intercept
+        assert max(heights) < 60  # at most two lines
+    browser.size(1400)
+
+
 def test_no_table_and_no_label_of_a_chart_is_cut_off(browser, tmp_path):
     rng, n = np.random.default_rng(0), 150
     X = pd.DataFrame({"studyName": rng.choice(["PAL0708", "PAL0809", "PAL0910"], n)})

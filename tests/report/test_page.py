@@ -299,12 +299,13 @@ def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
     model = chosen.at(5)
     model.stability_ = Stability({"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, ["bmi"], size=5, n_resamples=40)
     lost = {"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}
-    model.alternatives = lambda: Alternatives([lost], "feature", ridge=0.5)
+    gained = {"feature": "s5", "replacement": "s1", "explained_lost": -0.001}
+    model.alternatives = lambda: Alternatives([lost, gained], "feature", ridge=0.5)
     found = read(model)
     assert "repeated on 40 random subsamples" in found.text
     assert "s6 25 % no" in found.text
     assert "s3 <i>s1 0.41 %" in found.text
-    assert "compared at ridge 0, at which they were searched; the model itself has ridge 0.5" in found.text
+    assert "features were searched at ridge 0, and here models are compared at ridge 0.5" in found.text
 
     def unable():
         raise ValueError("the rows are gone")

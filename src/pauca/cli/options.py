@@ -59,7 +59,9 @@ class OneLineParser(argparse.ArgumentParser):
         unknown = message.removeprefix("unrecognized arguments: ").split()[0] if "unrecognized" in message else ""
         near = self.nearest_option(unknown.partition("=")[0].lstrip("-")) if unknown.startswith("-") else None
         near = "explain" if "invalid choice: 'show'" in message else near  # a saved model is what one wants to see
-        hint = f"; did you mean {near}?" if near else f"; {self.prog} --help lists the options"
+        near = "--out" if unknown == "-o" else near
+        command = f"{self.prog} COMMAND" if self._subparsers is not None else self.prog
+        hint = f"; did you mean {near}?" if near else f"; {command} --help lists the options"
         self.exit(2, f"pauca: error: {message}{hint}\n")
 
     def nearest_option(self, unknown: str) -> str | None:

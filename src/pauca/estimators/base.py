@@ -325,7 +325,8 @@ class SparseModel(ProvingMixin, FittedModel):
         return path
 
     def _instructions(self) -> Instructions:
-        return IN_PYTHON if getattr(self, "_training_data", None) is not None else WITHOUT_DATA
+        found = IN_PYTHON if getattr(self, "_training_data", None) is not None else WITHOUT_DATA
+        return found if hasattr(self, "evaluate") else replace(found, other_rows="", honest="")
 
     def _divergence(self, size: int) -> str:
         """What to say of coefficients that diverge."""

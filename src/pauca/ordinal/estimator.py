@@ -242,6 +242,11 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
     def _output_labels(self) -> tuple[list[str] | None, list[str] | None]:
         return None, None
 
+    def _reading_notes(self) -> list[str]:
+        first, last = str(self.classes_[0]), str(self.classes_[-1])
+        direction = f"positive coefficients favour classes towards {last!r}, negative ones towards {first!r}"
+        return [*super()._reading_notes(), *([direction] if self.k_ else [])]
+
     def _after_loading(self) -> None:
         super()._after_loading()
         distinct = len(np.unique(self.classes_)) == len(self.classes_)

@@ -92,6 +92,10 @@ def name_tag(text: str) -> Markup:
     return tag("bdi", name if len(name) < LONG_NAME else Markup(name.replace("_", "_<wbr>")))
 
 
+# Tables with more columns of numbers than this are set in smaller type, with fewer digits.
+MANY_NUMBERS = 6
+
+
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_names: int = 1) -> Markup:
     """A table whose first columns hold names and the others numbers; it scrolls if it is too wide."""
     head = joined(
@@ -101,7 +105,8 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_n
     labels = [" ".join(text.split()) for text in heads]
     body = joined(tag("tr", *_cells(row, n_names, labels)) for row in rows)
     inside = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
-    return tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
+    kind = "scroll many" if len(heads) - n_names > MANY_NUMBERS else "scroll"
+    return tag("div", inside, class_=kind, role="region", tabindex="0", aria_label=caption)
 
 
 def _cells(row: Sequence[str], n_names: int, labels: Sequence[str]) -> Iterable[Markup]:

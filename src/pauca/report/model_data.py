@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
-from pauca.report.formatting import count, enumerate_names, number, percent, short_number
+from pauca.report.formatting import MANY_NUMBERS, count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
 from pauca.results.alternatives import Alternatives
 from pauca.results.data_summary import DataSummary
@@ -224,6 +224,7 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     positions = {column: position for position, column in enumerate(model.support.tolist())}
     labels = path.group_labels
+    digits = 5 if len(coef) < MANY_NUMBERS else 3
     cells = []
     for index in np.argsort(-model.importance, kind="stable"):
         unit = int(model.units[index])
@@ -237,7 +238,7 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
         if len(coef) == 1:  # "What each term does" has all of one output
             shown = largest_of(columns, coef[:, [positions[column] for column in columns]])
         for column in shown:
-            numbers = [number(value) for value in coef[:, positions[column]].tolist()]
+            numbers = [number(value, digits) for value in coef[:, positions[column]].tolist()]
             cells.append([*label, names[column], *numbers, importance, *cost])
             importance, cost = "", [""] * len(cost)
         if len(shown) < len(columns):
@@ -245,7 +246,7 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
     blank = [""] * (0 if path.prices is None else 1)
     if model.free is not None:
         return cells[:most]
-    last = ["(intercept)", *(number(value) for value in intercept.tolist()), "", *blank]
+    last = ["(intercept)", *(number(value, digits) for value in intercept.tolist()), "", *blank]
     return [*cells[:most], [*([] if labels is None else [""]), *last]]
 
 

@@ -39,7 +39,8 @@
     head.append(row(data.heads, "col"));
     body.append(...record.rows.map((cells) => row(cells, "row")));
     node.append(element("caption", caption), head, body);
-    const region = element("div", undefined, { class: "scroll", role: "region", tabindex: "0", "aria-label": caption });
+    const kind = data.heads.length - data.nameColumns > 6 ? "scroll many" : "scroll";
+    const region = element("div", undefined, { class: kind, role: "region", tabindex: "0", "aria-label": caption });
     region.append(node);
     return record.note ? [region, element("p", record.note, { class: "note" })] : [region];
   };

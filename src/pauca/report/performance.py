@@ -107,9 +107,9 @@ def _how_to_read(found: Evaluation) -> list[str]:
         ]
     if found.errors is not None and found.n_folds:
         return [
-            "R² compares the squared error of all held-out rows with that of their own mean. Explained on held-out "
+            "R² and D² compare the error of all held-out rows with that of their own mean. Explained on held-out "
             "rows, where the page has it, compares the loss of the model with that of a constant that was found, as "
-            "the model was, without these rows. So the two differ a little."
+            "the model was, without these rows. So they differ: a little as a rule, and much where rows are few."
         ]
     if found.confusion is None:
         return []

@@ -156,6 +156,11 @@ def selected_model(data: ModelData) -> Markup:
         notes.append(
             f"A positive coefficient makes {path.two_classes[1]} more likely, a negative one {path.two_classes[0]}."
         )
+    if data.size and data.classes is not None and data.formula is not None and data.formula.thresholds is not None:
+        first, last = data.classes[0], data.classes[-1]
+        notes.append(
+            f"A positive coefficient makes classes towards {last} more likely, a negative one those towards {first}."
+        )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
     if path.output_names is None and any(len(path.columns_of(data.size, unit)) > MOST_IN_GROUP for unit in model.units):
