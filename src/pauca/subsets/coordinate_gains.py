@@ -17,14 +17,16 @@ from pauca.tolerances import TIED_WITHIN
 BLOCK_NUMBERS = 1 << 17
 
 # The first block has about so many numbers, and at least so many candidates.
-FIRST_NUMBERS = 1 << 13
-FIRST_BLOCK = 4
+FIRST_NUMBERS = 1 << 14
+FIRST_BLOCK = 8
 
 MOST_STEPS = 40
 
-# A gain is known when what is left of it is below this share: one that is compared with others, and a rough one.
+# A gain is known when what is left of it is below this share: one that is compared with others, a rough one, and one
+# of which only the order of magnitude is needed.
 GAIN_TOLERANCE = 1e-10
 ROUGH_GAIN_TOLERANCE = 1e-4
+VAGUE_GAIN_TOLERANCE = 1e-2
 
 # The same where every step looks at all rows.
 COUPLED_GAIN_TOLERANCE = 1e-6
@@ -148,6 +150,8 @@ class CoordinateSearch:
         gains found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
         be chosen.
         """
+        # To find the best of all, rough gains will do but for those that come close to it.
+        within = ROUGH_GAIN_TOLERANCE if count == 1 else GAIN_TOLERANCE
         every = np.arange(len(slope))
         if likely is None:
             most = self.ceiling(slope, curvature, every)
@@ -161,13 +165,27 @@ class CoordinateSearch:
             # Of many features few may still win: only these are put in order.
             order = np.flatnonzero(unseen & (most >= best * (1 - TIED_WITHIN)))
             if not len(order):
-                return gains
+                return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
             some = order[_highest(most[order], width)]
-            gains[some] = self.gains(some, slope[some], curvature[some])
+            gains[some] = self.gains(some, slope[some], curvature[some], within)
             unseen[some] = False
             seen = (gains / price)[(most > 0) & ~unseen]
             best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
             width = min(2 * width, widest)
+
+    def _with_exact_best(
+        self, gains: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray
+    ) -> np.ndarray:
+        """Rough gains of which those that may be the highest per price, if there are several, are found exactly."""
+        per_price = gains / price
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            missed = ROUGH_GAIN_TOLERANCE * 0.5 * slope * slope / curvature / price
+        close = np.flatnonzero((gains > 0) & ~(per_price + missed < per_price.max(initial=0.0)))
+        if len(close) > 1:
+            width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
+            for part in (close[start : start + width] for start in range(0, len(close), width)):
+                gains[part] = self.gains(part, slope[part], curvature[part])
+        return gains
 
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
@@ -214,11 +232,11 @@ class CoordinateSearch:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(slope == 0, 0.0, 0.5 * slope * slope / self._objective.penalty[features])
 
-    def rough_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    def vague_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
         width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
         parts = [slice(start, start + width) for start in range(0, len(features), width)]
-        found = [self.gains(features[part], slope[part], curvature[part], ROUGH_GAIN_TOLERANCE) for part in parts]
+        found = [self.gains(features[part], slope[part], curvature[part], VAGUE_GAIN_TOLERANCE) for part in parts]
         return np.concatenate([np.zeros(0), *found])
 
     def gains(

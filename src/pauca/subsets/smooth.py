@@ -101,7 +101,7 @@ class SmoothCache(SubsetCache):
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.likely_ceiling(slope[features], curvature[features], features)
         features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
-        gains = search.rough_gains(features, slope[features], curvature[features])
+        gains = search.vague_gains(features, slope[features], curvature[features])
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
 
