@@ -16,8 +16,12 @@ BLOCK_NUMBERS = 1 << 18
 MOST_STEPS = 50
 MOST_HALVINGS = 30
 
-# Hessians are kept as long as each step leaves no more than this share of what the one before predicted: a step with a
-# new Hessian costs as much as several with an old one.
+# Hessians of no more multiplications than this, all ridges together, are computed at every step: the further steps that
+# old ones need would take longer.
+CHEAP_HESSIANS = 1 << 19
+
+# Others are kept as long as each step leaves no more than this share of what the one before predicted: a step with a new
+# Hessian costs as much as several with an old one.
 KEEP_HESSIAN_BELOW = 0.1
 
 # The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
@@ -103,11 +107,12 @@ class _Directions:
 
     def __init__(self, problem: _Batch, n_rows: int, nearby: NearbyHessians | None) -> None:
         size = problem.size
-        self._problem, self._nearby = problem, nearby
+        self._cheap = problem.has_cheap_hessians(n_rows)
+        self._problem, self._nearby = problem, None if self._cheap else nearby
         self.hessian = np.zeros((n_rows, size, size))
         """The Hessians that the steps were made with."""
         self._inverse = np.zeros((n_rows, size, size))
-        self._predicted = np.full(n_rows, -np.inf if nearby is None else np.inf)
+        self._predicted = np.full(n_rows, -np.inf if self._nearby is None else np.inf)
         """What the last steps predicted; minus infinity where there is no Hessian yet, infinity where it is nearby."""
         self._coef, self._gradient = np.zeros((n_rows, size)), np.full((n_rows, size), np.nan)
         """Where the last steps began; not numbers before the first."""
@@ -122,6 +127,10 @@ class _Directions:
         problem = self._problem
         gradient = problem.gradients(slopes, coef, penalty)
         try:
+            if self._cheap:
+                self._renew(rows, problem.hessians(slopes, scores, penalty))
+                step, predicted = self._along(rows, gradient)
+                return step, predicted, predicted
             if self._nearby is not None:
                 self._renew(rows, problem.bordered(slopes, scores, penalty, self._nearby))
                 self._nearby = None
@@ -162,6 +171,12 @@ class _Batch:
     def __init__(self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> None:
         self._loss, self._y, self._weights, self._columns = loss, y, weights, columns
         self.size = len(columns)
+
+    def has_cheap_hessians(self, n_rows: int) -> bool:
+        """Whether the Hessians of all rows are computed at every step."""
+        cheap = n_rows * self.size**2 * len(self._y) <= CHEAP_HESSIANS
+        # Those of coupled rows take sums over all columns.
+        return cheap and not self._loss.coupled
 
     def values(self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R,)."""

@@ -18,6 +18,10 @@ CHEAP_HESSIAN = 1 << 19
 # Where so many steps do not suffice, the general solver takes over, which has further means.
 MOST_STEPS = 60
 
+# What is left to gain is taken to be at most so many times what the next step predicts. Of 390 refits of swaps, of
+# genes, words, spam, amounts and ordered classes, it was above 2 times the first prediction at 1 %, and never above 6.2.
+MOST_LEFT = 8.0
+
 
 def has_cheap_hessian(loss: Loss, size: int, n_rows: int) -> bool:
     """Whether the Hessian of a model of one output is computed at every step, so that none is handed on."""
@@ -57,7 +61,7 @@ class OneOutput:
         """The minimum from a start, as in ``pauca.solvers.newton``; None where the steps lead nowhere.
 
         Start and ``scores`` have one row. What is not known may be None: ``scores`` are those of the start, ``hessian``
-        is one of a point nearby. ``about`` is a value that is hardly above that of the minimum.
+        is one of a point nearby. ``about`` is the value of the start.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
@@ -83,6 +87,10 @@ class OneOutput:
                 return None
             if taken == most:
                 break
+            if accuracy.unless_above < np.inf:
+                value = self._value(at.coef, at.scores) if taken else about
+                if value - MOST_LEFT * predicted > accuracy.unless_above:
+                    return self._ended(at.coef, hessian, predicted)
             nothing_left = predicted <= LINE_SEARCH_SLACK * about
             found = at if nothing_left else self._search(at, step, predicted)
             enough = max(accuracy.within if exact else CORRECTED_BELOW * accuracy.within, LINE_SEARCH_SLACK)

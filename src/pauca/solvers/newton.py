@@ -68,7 +68,7 @@ class Accuracy:
     renewed: bool = True
     """Whether the Hessian is computed again where the one that is known does not suffice."""
     unless_above: float = np.inf
-    """Steps may end as soon as the minimum is all but certain to be above this, of many outputs at least."""
+    """Steps may end as soon as the minimum is all but certain to be above this."""
 
 
 EXACT = Accuracy()

@@ -16,9 +16,10 @@ from pauca.tolerances import TIED_WITHIN
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 17
 
-# The first block has about so many numbers, and at least so many candidates.
+# The first block has about so many numbers, and no fewer and no more candidates than this.
 FIRST_NUMBERS = 1 << 14
 FIRST_BLOCK = 8
+LARGEST_FIRST_BLOCK = 32
 
 MOST_STEPS = 40
 
@@ -160,7 +161,8 @@ class CoordinateSearch:
         most = np.where(np.isfinite(slope), most / price, -np.inf)
         gains, best = np.zeros(len(slope)), 0.0
         width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
-        unseen = most > 0
+        width = min(width, LARGEST_FIRST_BLOCK)
+        unseen, seen = most > 0, np.zeros(0)
         while True:
             # Of many features few may still win: only these are put in order.
             order = np.flatnonzero(unseen & (most >= best * (1 - TIED_WITHIN)))
@@ -169,7 +171,7 @@ class CoordinateSearch:
             some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
             unseen[some] = False
-            seen = (gains / price)[(most > 0) & ~unseen]
+            seen = np.concatenate([seen, gains[some] / price[some]])
             best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
             width = min(2 * width, widest)
 
@@ -177,10 +179,11 @@ class CoordinateSearch:
         self, gains: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray
     ) -> np.ndarray:
         """Rough gains of which those that may be the highest per price, if there are several, are found exactly."""
-        per_price = gains / price
+        (close,) = gains.nonzero()
+        per_price, slopes = gains[close] / price[close], slope[close]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            missed = ROUGH_GAIN_TOLERANCE * 0.5 * slope * slope / curvature / price
-        close = np.flatnonzero((gains > 0) & ~(per_price + missed < per_price.max(initial=0.0)))
+            missed = ROUGH_GAIN_TOLERANCE * 0.5 * slopes * slopes / curvature[close] / price[close]
+        close = close[~(per_price + missed < per_price.max(initial=0.0))]
         if len(close) > 1:
             width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
             for part in (close[start : start + width] for start in range(0, len(close), width)):
