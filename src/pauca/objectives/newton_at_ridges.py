@@ -20,8 +20,8 @@ MOST_HALVINGS = 30
 # old ones need would take longer.
 CHEAP_HESSIANS = 1 << 19
 
-# Others are kept as long as each step leaves no more than this share of what the one before predicted: a step with a new
-# Hessian costs as much as several with an old one.
+# Others are kept as long as each step leaves no more than this share of what the one before predicted: a step with a
+# new Hessian costs as much as several with an old one.
 KEEP_HESSIAN_BELOW = 0.1
 
 # The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.

@@ -9,7 +9,6 @@ import numpy as np
 
 from pauca.constraints.units import Units
 from pauca.design import Design
-from pauca.design.base import WIDE_NUMBERS, row_blocks
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.fit_cache import FitCache
@@ -130,14 +129,6 @@ def _products_within(design: Design, columns: np.ndarray) -> np.ndarray:
     return blocks
 
 
-def _weighted_products(left: np.ndarray, weights: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``left diag(weights) right'``, block by block: of many rows another copy would take much memory."""
-    total = np.zeros((len(left), len(right)))
-    for rows in row_blocks(len(weights), len(left), WIDE_NUMBERS):
-        total += (left[:, rows] * weights[rows]) @ right[:, rows].T
-    return total
-
-
 def _damping(diagonal: np.ndarray) -> np.ndarray:
     """What keeps the Hessian of columns that depend on each other, or have no curvature, invertible."""
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
@@ -241,8 +232,9 @@ class LocalQuadratic:
         z = objective.design.columns(features)
         left, own = np.empty((len(self.weights), len(features))), np.empty((len(self.weights), len(features)))
         for output, (row, (hessian, coupling)) in enumerate(zip(self.weights, hessians, strict=True)):
-            cross = _weighted_products(chosen, row, z)
-            own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
+            weighted = z * row
+            cross = chosen @ weighted.T
+            own[output] = np.vecdot(weighted, z) + objective.penalty[features]
             if coupling is not None:
                 new = objective.smooth.row_coupling(self.scores[output], z)
                 assert new is not None
