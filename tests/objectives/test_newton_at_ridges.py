@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from pauca.losses import LogLoss, Poisson
+from pauca.objectives import newton_at_ridges
 from pauca.objectives.newton_at_ridges import NearbyHessians, _Batch, _Directions, minimise_at_ridges
+
+
+@pytest.fixture(autouse=True, params=["new Hessians", "kept Hessians"])
+def _hessians(request, monkeypatch):
+    """Small problems compute Hessians at every step, large ones keep them: every test takes both ways."""
+    if request.param == "kept Hessians":
+        monkeypatch.setattr(newton_at_ridges, "CHEAP_HESSIANS", 0)
 
 
 def problem(loss, seed=0, n=60, q=5):

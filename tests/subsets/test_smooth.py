@@ -314,6 +314,36 @@ def test_swaps_lower_the_value_by_what_they_say_and_few_are_missed(name):
     assert missed <= 1
 
 
+@pytest.mark.parametrize("name", ["log_loss", "poisson"])
+def test_swaps_are_given_up_only_where_their_minimum_is_above(name):
+    given_up = 0
+    for seed in range(4):
+        X, y = correlated(SMOOTH[name], 60, 7, 0.9, seed)
+        subset = subset_of(name, X, y)
+        for unit in (0, 3, 5):
+            subset.add(unit)
+        fits = subset.cache.fits
+        for out, into in itertools.product((0, 3, 5), (1, 2, 4, 6)):
+            support = frozenset({0, 3, 5} - {out} | {into})
+            found = fits.below(subset.value, support, subset.fit)
+            if found is None:
+                given_up += 1
+                assert as_judged(name, X, y, sorted(support)) > subset.value
+    assert given_up > 10
+
+
+def test_of_lines_that_gain_nearly_the_same_the_best_is_taken():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        base = rng.standard_normal(80)
+        X = base[:, None] + 1e-5 * rng.standard_normal((80, 12))
+        subset = subset_of("log_loss", X, (base + rng.logistic(size=80) > 0).astype(int))
+        gains = gains_alone(subset)
+        assert np.ptp(gains) < 1e-3 * gains.max()
+        best = subset.best_addition("objective")
+        assert gains[best] >= gains.max() * (1 - 1e-9)
+
+
 # What a search must stand.
 
 
