@@ -68,6 +68,7 @@ class Case:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         more = ("" if self.weights is None else ", weights") + (", certified" if "certify" in self.extra else "")
         more += f", {self.extra['before']} before" if "before" in self.extra else ""
+        more += ", {} as {}".format(*self.extra["form of rows"]) if "form of rows" in self.extra else ""
         return f"{self.family}({shown}) on {self.X.shape[0]} x {self.X.shape[1]} {self.kind} as {self.form}{more}"
 
 

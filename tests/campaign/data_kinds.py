@@ -390,6 +390,31 @@ def _spoiled_numbers(rng, y):
     return spoil[int(rng.integers(len(spoil)))](), False
 
 
+ROW_FORMS = {
+    "list": lambda v: v.tolist(),
+    "series": pd.Series,
+    "nullable": lambda v: pd.Series(v).convert_dtypes(),
+    "arrow": lambda v: pd.Series(v).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.Series,
+    "objects": lambda v: v.astype(object),
+    "mask without effect": lambda v: np.ma.masked_array(v, False),
+    "masked": lambda v: np.ma.masked_array(v, np.arange(len(v)) == 0),
+    "complex": lambda v: v + 1j,
+    "none": lambda v: [None, *v[1:].tolist()],
+    "missing": lambda v: pd.Series([pd.NA, *v[1:].tolist()]),
+    "of two types": lambda v: np.array(["a", *v[1:].tolist()], dtype=object),
+    "categories": lambda v: pd.Series(np.where(v > 0, "high", "low"), dtype="category"),
+    "dates": lambda v: np.full(len(v), np.datetime64("2020-01-01")),
+    "intervals": lambda v: pd.Series(pd.interval_range(0, 1, len(v))),
+    "frame of one name twice": lambda v: pd.DataFrame(np.column_stack([v, v]), columns=["same", "same"]),
+    "sparse": lambda v: sparse.csr_matrix(v[:, None].astype(float)),
+    "three dimensions": lambda v: v[:, None, None],
+    "one too few": lambda v: v[1:],
+    "a dictionary": lambda v: dict(enumerate(v.tolist())),
+}
+"""Forms of what has one value for every row: targets, weights, offsets, groups. From "masked" on all may be refused."""
+
+
 def draw_weights(rng, n):
     """Row weights or None, and whether they are tame."""
     draw = rng.random()

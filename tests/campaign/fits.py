@@ -9,6 +9,7 @@ import tempfile
 import warnings
 
 import numpy as np
+from data_kinds import ROW_FORMS
 from sklearn.base import clone
 
 import pauca
@@ -22,12 +23,23 @@ def fit(case, table):
 def fit_linear(case, table):
     """A linear model or a graph."""
     given = {} if case.weights is None else {"sample_weight": case.weights}
-    if "offset" in case.extra:
-        given["offset"] = case.extra["offset"]
+    given |= {name: case.extra[name] for name in ("offset", "groups") if name in case.extra}
+    if "form of rows" in case.extra:
+        return _fit_in_form(case, table, given)
     if case.family == "SparsePrecision":
         return _estimator(case, lambda one, part, _: one.fit(part)).fit(table, **given)
     estimator = _estimator(case, lambda one, part, y: one.fit(part, y))
     return _certified(case, estimator.fit(table, case.y, **given))
+
+
+def _fit_in_form(case, table, given):
+    """The model where the target, or what else has one value for every row, comes in another form."""
+    what, form = case.extra["form of rows"]
+    given = {"y": case.y, **given}
+    name = "sample_weight" if what == "weights" else what
+    with np.errstate(all="ignore"):
+        given[name] = ROW_FORMS[form](np.asarray(given[name]))
+    return case.estimator().fit(table, **given)
 
 
 def _estimator(case, fit):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from data_kinds import RAW_FORMS, TWISTED_FORMS
+from data_kinds import RAW_FORMS, ROW_FORMS, TWISTED_FORMS
 from wide import wide
 
 SHARE = 0.3
@@ -140,6 +140,27 @@ def _some_time(case, rng):
     return replace(case, parameters=case.parameters | {"time_limit": float(10.0 ** rng.uniform(-2, 0))}, tame=False)
 
 
+def _row_form(case, rng):
+    """The target, the weights, the offset or the groups of rows in another form."""
+    y = case.y
+    if y is None or y.ndim > 1 or case.family == "SparseCox":
+        return case
+    what = str(rng.choice(["y", "y", "weights", "offset", "groups"]))
+    if what in ("offset", "groups") and case.family not in ("SparseRegressor", "SparseClassifier"):
+        what = "y"
+    names = list(ROW_FORMS)
+    # Classes of another type are other classes, which the judges do not know.
+    known = case.family.endswith("Regressor") or what != "y"
+    form = str(rng.choice([name for name in names if known or name not in ("categories", "dates", "intervals")]))
+    weights = np.ones(len(y)) if what == "weights" and case.weights is None else case.weights
+    extra = case.extra | {"form of rows": (what, form)}
+    if what == "offset":
+        extra["offset"] = rng.standard_normal(len(y))
+    if what == "groups":
+        extra["groups"] = np.arange(len(y)) // 2
+    return replace(case, weights=weights, extra=extra, tame=False)
+
+
 LINEAR = (*SEARCHES, "L1Regressor", "L1Classifier", "StreamRegressor", "StreamClassifier")
 
 
@@ -155,4 +176,5 @@ TWISTS = {
     _fitted_before: (*LINEAR, "SparsePrecision"),
     _offset: ("SparseRegressor", "SparseClassifier"),
     _some_time: (*LINEAR, "SparsePrecision"),
+    _row_form: LINEAR,
 }

@@ -24,9 +24,9 @@ from pauca.estimators.fit import (
 )
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
-from pauca.estimators.input_checks import in_memory
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import summary_of_data
+from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.training_data import TrainingData, find_alternatives, measure_stability
@@ -246,7 +246,7 @@ class SparseModel(ProvingMixin, FittedModel):
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
-        row_groups = None if row_groups is None else in_memory(row_groups)
+        row_groups = check_row_groups(row_groups)
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None

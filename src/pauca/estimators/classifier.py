@@ -17,9 +17,10 @@ from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.input_checks import check_classes, check_offset, check_weights
+from pauca.estimators.input_checks import check_classes
 from pauca.estimators.offset_and_dispersion import offset_target, warn_of_known_part
 from pauca.estimators.points import PointsMixin
+from pauca.estimators.row_values import check_offset, check_weights
 from pauca.estimators.settings import check_class_weight
 from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,14 @@ from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.chunk_sums import not_finite
 from pauca.estimators.plain_arrays import taken_as_they_are
 from pauca.estimators.raw_tables import check_plain, encoded_rows, raw_table_of, set_table_attributes
+from pauca.estimators.row_values import (
+    as_column,
+    check_class_values,
+    check_names_differ,
+    check_not_masked,
+    check_number_values,
+    in_memory,
+)
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
 
@@ -37,23 +44,6 @@ def check_is_table(X: Any) -> None:
             "X holds texts, and must be a table of numbers. Turn them into one first, such as with scikit-learn's "
             "CountVectorizer or TfidfVectorizer."
         )
-
-
-def check_not_masked(values: Any, name: str) -> None:
-    """Raise an error for masked entries, which NumPy and scikit-learn would read as if they were not."""
-    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
-        raise ValueError(
-            f"{name} has masked entries, and masks would be ignored. Leave out those rows, or fill them in: "
-            f"{name}.filled(...)."
-        )
-
-
-def check_names_differ(X: Any) -> None:
-    """Raise an error for a frame in which several columns have one name."""
-    names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Give each a name of its own.")
 
 
 LARGEST_TARGET = 1e150
@@ -80,14 +70,16 @@ def check_data(
     chunks, y = _chunks_of(X), in_memory(y)
     _check_one_value_each(y)
     check_not_masked(y, "y")
+    check_names_differ(y, "y")
+    check_number_values(y)
     _check_not_text(estimator, y)
-    _check_no_missing_target(y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
     how = {"y_numeric": True, "multi_output": multi_output, **UNCHANGED_INPUT, **how}
-    X, y = _check_numbers_or_raw(estimator, X, y, how, raw=raw)
+    with np.errstate(invalid="ignore"):  # scikit-learn adds up infinities of both signs to find them
+        X, y = _check_numbers_or_raw(estimator, X, y, how, raw=raw)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
@@ -136,7 +128,8 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     chunks, y = _chunks_of(X), in_memory(y)
     _check_one_value_each(y)
     check_not_masked(y, "y")
-    _check_no_missing_classes(y)
+    check_names_differ(y, "y")
+    check_class_values(y)
     plain = raw and taken_as_they_are(estimator, X, y)
     if chunks is None and not plain:
         X, y = _check_numbers_or_raw(estimator, X, y, {**UNCHANGED_INPUT, **how}, raw=raw)
@@ -194,11 +187,6 @@ def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
     return X
 
 
-def in_memory(y: Any) -> Any:
-    """One value for every row as an array, also where it lies on a cluster; anything else as it is."""
-    return y if isinstance(y, np.ndarray | None) or not is_dask(y) else y.compute()
-
-
 def _chunks_of(X: Any) -> Chunks | None:
     """A table that is read in chunks; None for all others, such as any array that is no memory map."""
     return None if type(X) is np.ndarray else as_chunks(X)
@@ -246,62 +234,6 @@ def check_target(y: np.ndarray) -> None:
         raise ValueError(f"Input y has values of magnitude {largest:.3g}, which cannot be squared. Rescale it.")
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Row weights scaled to sum to one."""
-    if sample_weight is None:
-        return np.full(n_rows, 1.0 / n_rows)
-    weights = check_raw_weights(sample_weight, n_rows)
-    largest = weights.max()
-    if largest == 0:
-        raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
-    weights = weights / largest
-    return np.asarray(weights / weights.sum())
-
-
-def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Row weights as they are given; ones where they are not."""
-    sample_weight = in_memory(sample_weight)
-    if sample_weight is None:
-        return np.ones(n_rows)
-    check_not_masked(sample_weight, "sample_weight")
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n_rows, float(sample_weight))
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
-    )
-    if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
-    if np.any(weights < 0):
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    return np.asarray(weights)
-
-
-def check_offset(offset: Any, exposure: Any, n_rows: int, *, log_link: bool) -> np.ndarray | None:
-    """What is added to the score of every row: the offset, or the logarithm of the exposure; None for neither."""
-    if exposure is None:
-        return None if offset is None else _row_numbers(offset, "offset", n_rows)
-    if offset is not None:
-        raise ValueError("Give either offset or exposure: exposure stands for offset=log(exposure).")
-    if not log_link:
-        raise ValueError(
-            "exposure is for losses whose score is the logarithm of the mean: 'poisson', 'gamma', 'tweedie' and "
-            "'negative_binomial'. For others give an offset."
-        )
-    amounts = _row_numbers(exposure, "exposure", n_rows)
-    if np.any(amounts <= 0):
-        raise ValueError(
-            f"exposure must be positive in every row; the least is {amounts.min():g}. Leave out rows without exposure."
-        )
-    return np.asarray(np.log(amounts))
-
-
-def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
-    numbers_ = np.asarray(check_array(values, ensure_2d=False, dtype=np.float64, input_name=name))
-    if numbers_.shape != (n_rows,):
-        raise ValueError(f"{name} must hold one number for every row: its shape is {numbers_.shape}, not ({n_rows},).")
-    return numbers_
-
-
 def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
     if np.isfinite(np.add.reduce(design.mean) + np.add.reduce(design.spread)):
@@ -313,13 +245,6 @@ def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) 
         _raise_for_values(owner, X, bad, names)
 
 
-def _check_no_missing_classes(y: Any) -> None:
-    """Raise an error for classes that are None; scikit-learn fails to sort them."""
-    column = None if y is None or sparse.issparse(y) else _as_column(y)
-    if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
-        raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
-
-
 def _check_one_value_each(y: Any) -> None:
     """Raise an error for rows of several fields, as scikit-survival has them: each different row would be a class."""
     fields = getattr(getattr(y, "dtype", None), "names", None)
@@ -327,20 +252,9 @@ def _check_one_value_each(y: Any) -> None:
         raise ValueError(f"y has the fields {quoted(fields)}: for times to an event use SparseCox.")
 
 
-def _check_no_missing_target(y: Any) -> None:
-    """Raise an error for targets that are NaN, with how many there are."""
-    column = None if y is None or sparse.issparse(y) else _as_column(y)
-    if column is not None and column.dtype.kind == "f" and np.isnan(column).any():
-        missing = int(np.count_nonzero(np.isnan(column).reshape(len(column), -1).any(axis=1)))
-        raise ValueError(
-            f"Input y contains NaN: {missing:,} of {len(column):,} rows have no target. Leave them out, such as by "
-            "known = ~np.isnan(y) and fit(X[known], y[known])."
-        )
-
-
 def _check_not_text(estimator: Any, y: Any) -> None:
     """Raise an error for a target of words; digits in text are numbers all the same."""
-    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    column = None if y is None or sparse.issparse(y) else as_column(y)
     if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
         return
     for value in column.ravel().tolist():
@@ -350,13 +264,6 @@ def _check_not_text(estimator: Any, y: Any) -> None:
                 f"y holds text, such as {value!r}, and {name} predicts numbers. To predict classes use "
                 f"{name.replace('Regressor', 'Classifier')}; for numbers written as text, turn them into floats first."
             )
-
-
-def _as_column(y: Any) -> np.ndarray | None:
-    try:
-        return np.asarray(y)
-    except ValueError:  # rows of different lengths, for which scikit-learn has its own error
-        return None
 
 
 def _raise_for_values(

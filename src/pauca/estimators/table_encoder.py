@@ -10,7 +10,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.input_checks import check_names_differ
 from pauca.estimators.raw_tables import (
     check_table_parameters,
     encoded_rows,
@@ -18,6 +17,7 @@ from pauca.estimators.raw_tables import (
     read_raw,
     set_table_attributes,
 )
+from pauca.estimators.row_values import check_names_differ
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 

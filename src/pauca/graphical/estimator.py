@@ -20,7 +20,8 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import PathMixin, check_finite_models, fitting
-from pauca.estimators.input_checks import check_moments, check_rows, check_table, check_weights
+from pauca.estimators.input_checks import check_moments, check_rows, check_table
+from pauca.estimators.row_values import check_weights
 from pauca.estimators.settings import check_criterion, check_cross_validation, parse_sizes
 from pauca.export import register_estimator, save
 from pauca.graphical.covariance import (

@@ -16,6 +16,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
 from pauca.estimators.input_checks import check_moments
+from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import check_cross_validation
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
@@ -118,7 +119,7 @@ class L1Model(FittedModel):
         self._check_parameters()
         with showing(self.verbose, self.time_limit), fitting(self):
             X, y, weights, target = self._validate(X, y, sample_weight)
-            self._search(X, y, weights, target, groups)
+            self._search(X, y, weights, target, check_row_groups(groups))
         return self
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:

@@ -12,7 +12,8 @@ from sklearn.base import ClassifierMixin
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.input_checks import check_classes, check_is_table, check_weights
+from pauca.estimators.input_checks import check_classes, check_is_table
+from pauca.estimators.row_values import check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns

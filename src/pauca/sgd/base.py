@@ -20,7 +20,8 @@ from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
 from pauca.design.chunks.chunk_sums import take
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
-from pauca.estimators.input_checks import check_finite, check_raw_weights, in_memory
+from pauca.estimators.input_checks import check_finite
+from pauca.estimators.row_values import check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
 from pauca.runs.progress import phase, showing

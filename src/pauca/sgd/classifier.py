@@ -11,7 +11,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.classifier import ClassificationMixin, encode_classes
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.input_checks import check_classes, check_raw_weights
+from pauca.estimators.input_checks import check_classes
+from pauca.estimators.row_values import check_raw_weights
 from pauca.estimators.settings import check_class_weight
 from pauca.export import register_estimator
 from pauca.losses import Loss, resolve

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.input_checks import check_data, check_raw_weights, check_target
+from pauca.estimators.input_checks import check_data, check_target
 from pauca.estimators.regressor import RegressionMixin
+from pauca.estimators.row_values import check_raw_weights
 from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled

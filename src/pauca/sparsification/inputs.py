@@ -12,7 +12,8 @@ from pauca.checks import ParameterChecks
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.classifier import encode_classes
 from pauca.estimators.fitted_base import FittedModel
-from pauca.estimators.input_checks import check_classes, check_data, check_table, check_target, check_weights
+from pauca.estimators.input_checks import check_classes, check_data, check_table, check_target
+from pauca.estimators.row_values import check_weights
 from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.runs.problem import Target

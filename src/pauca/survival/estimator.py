@@ -13,7 +13,8 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.input_checks import check_row_order, check_table, check_weights
+from pauca.estimators.input_checks import check_row_order, check_table
+from pauca.estimators.row_values import check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
