@@ -56,7 +56,7 @@ class DenseDesign(StandardisedColumns):
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self._weighted(target)
         with self._threads(1):
-            if self._raw and self._known is not None and np.array_equal(weighted, self._known[0]):
+            if self._raw and self._known is not None and (weighted == self._known[0]).all():
                 product = self._known[1].copy()
             elif self._raw:
                 product = weighted @ self._X

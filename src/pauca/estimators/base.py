@@ -306,7 +306,8 @@ class SparseModel(ProvingMixin, FittedModel):
 
     def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
         """Masks of the rows of every outcome that a coefficient is learned from."""
-        return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
+        classes = getattr(self, "classes_", None)  # to ask scikit-learn's tags takes longer than the rest
+        return [np.ones(len(y), dtype=bool)] if classes is None else [y == label for label in classes]
 
     def _rarer(self, y: np.ndarray, weights: np.ndarray) -> tuple[int, str]:
         """How many rows have the rarer of two outcomes, as a number and in words; all where there are not two."""
@@ -316,8 +317,9 @@ class SparseModel(ProvingMixin, FittedModel):
         counts = [int(np.count_nonzero(mask & (weights > 0))) for mask in masks]
         rarest = int(np.argmin(counts))
         many, s = counts[rarest], "" if counts[rarest] == 1 else "s"
-        if is_classifier(self):
-            return many, f"{many} row{s} of class {str(self.classes_[rarest])!r}"
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            return many, f"{many} row{s} of class {str(classes[rarest])!r}"
         return many, f"{many} event{s}"
 
     def _finished_path(self, path: Path, problem: LinearProblem) -> Path:

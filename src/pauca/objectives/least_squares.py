@@ -270,23 +270,19 @@ class LeastSquares:
         Snapshots are accurate up to the Gram matrix, which is enough for well conditioned models that do not fit nearly
         perfectly. The others are refined with residuals computed from X.
         """
-        return self._models(self._accurate(snapshots, gram))
-
-    def _accurate(self, snapshots: Sequence[Snapshot], gram: GramRows) -> Sequence[Snapshot]:
-        """The snapshots, with those refined that need it."""
-        sizes = [len(one.support) for one in snapshots]
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        traces = np.bincount(owner, np.concatenate([one.variance for one in snapshots]), len(sizes))
+        least = self.little_below
         # The Hessian's trace is about k, so k times its inverse's trace bounds its condition number.
-        needed = {
+        inaccurate = [
             position
-            for position, (size, trace) in enumerate(zip(sizes, traces.tolist(), strict=True))
-            if size and (size * trace > WELL_CONDITIONED or snapshots[position].value < self.little_below)
-        }
-        if not needed:
-            return snapshots
-        refined = iter(self._refined([snapshots[position] for position in sorted(needed)], gram))
-        return [next(refined) if position in needed else one for position, one in enumerate(snapshots)]
+            for position, one in enumerate(snapshots)
+            if one.support
+            and (one.value < least or len(one.support) * float(np.add.reduce(one.variance)) > WELL_CONDITIONED)
+        ]
+        if inaccurate:
+            refined = self._refined([snapshots[position] for position in inaccurate], gram)
+            changed = dict(zip(inaccurate, refined, strict=True))
+            snapshots = [changed.get(position, one) for position, one in enumerate(snapshots)]
+        return self._models(snapshots)
 
     def _models(self, snapshots: Sequence[Snapshot]) -> list[Model]:
         """Models from accurate coefficients, which lie one after the other here: all models are converted at once."""

@@ -254,14 +254,15 @@ def run(
     """Run ``method`` from where ``resume`` (the moves of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
     subset.expect(goal.k)
-    history = History(subset, goal.k)
+    start, history = list(subset.support), History(subset, goal.k)
     # The history is written after each move is complete, so it is whole whenever an interrupt comes.
     stops: list[Stop] = []
     began, deadline = time.monotonic(), deadline_after(budget.time_limit)
     with ended_early(stops.append):
         with limited_until(deadline + GRACE):
             method.begin(subset)
-            history = History(subset, goal.k)
+            if list(subset.support) != start:
+                history = History(subset, goal.k)
             history.dependent = subset.dependent().tolist()
         for move in resume:
             apply(move, subset)

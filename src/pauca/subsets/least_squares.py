@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any
 
@@ -231,10 +231,13 @@ class LeastSquaresSubset:
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         # The inverse Hessian and, as a last column, the coefficients: a removal changes both in the same way.
-        table = np.column_stack((self._factor.inverse(), self.coef))
-        own, coef = table.diagonal(), table[:, -1]
-        barred = np.zeros(self.size)  # what is removed is barred from then on
-        support, removed = list(self.support), list[int]()
+        count = self.size
+        table = np.empty((count, count + 1))
+        table[:, :count], table[:, count] = self._factor.inverse(), self.coef
+        own, coef = table.diagonal(), table[:, count]
+        barred = np.zeros(count)  # what is removed is barred from then on
+        support = list(self.support)
+        removed: list[int] = []
         while (size is not None and len(support) > size) or not limits.allows(support):
             check_time()
             costs = coef * coef
@@ -267,17 +270,8 @@ class LeastSquaresSubset:
         self._shared = True
         return copy(self)
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        self._shared = True
-        model, limits = self._model(), self.limits
-        if not limits.trivial:
-            self.limits = limits.relaxed()
-        try:
-            yield
-        finally:
-            self.limits = limits
-            self.__dict__.update(model)
+    def trial(self) -> AbstractContextManager[None]:
+        return _Trial(self)
 
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)
@@ -464,6 +458,23 @@ class LeastSquaresSubset:
         half = self._factor.half_solve(self._rows.array[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[greedy_order(candidates.slope[pool], candidates.residual[pool], left, count + 1)]
+
+
+class _Trial:
+    """What ``trial`` returns; a generator would take longer than to keep the model."""
+
+    def __init__(self, subset: LeastSquaresSubset) -> None:
+        self._subset = subset
+
+    def __enter__(self) -> None:
+        subset, limits = self._subset, self._subset.limits
+        subset._shared = True
+        self._before = {**subset._model(), "limits": limits}
+        if not limits.trivial:
+            subset.limits = limits.relaxed()
+
+    def __exit__(self, *_: object) -> None:
+        self._subset.__dict__.update(self._before)
 
 
 def _cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:

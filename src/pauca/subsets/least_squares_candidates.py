@@ -46,7 +46,8 @@ class Candidates:
         self.root_curvature = np.sqrt(self.curvature) if objective.ridge else self.curvature  # which is one then
         self.computed = True
         """Whether slopes and residuals are up to date."""
-        self.thresholds = np.where(objective.design.usable, DEPENDENT_BELOW * self.curvature, np.inf)
+        self.thresholds = DEPENDENT_BELOW * self.curvature
+        self.thresholds[~objective.design.usable] = np.inf
         """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
         self._objective = objective
         self._least_residual = self.thresholds
@@ -158,7 +159,7 @@ def best_exchange(
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
-    columns = _may_help(candidates, float(np.min(coef * coef / factor.inverse_diagonal(), initial=np.inf)))
+    columns = _may_help(candidates, float((coef * coef / factor.inverse_diagonal()).min(initial=np.inf)))
     if not len(columns):
         return None
     best: tuple[int, int, float] | None = None
