@@ -44,7 +44,7 @@ class DenseDesign(StandardisedColumns):
         mean, variance, product = _moments(
             X, weights, center, first, plain=readable and (uniform or not X.flags.f_contiguous), uniform=uniform
         )
-        self._known = None if first is None or product is None else (first, product)
+        self._known = None if target is None or first is None or product is None else (target, first, product)
         super().__init__(mean, variance, weights, center=center)
         self._raw = readable and not self._means_dominate
         self._parts: tuple[RowParts, np.ndarray] | None = None
@@ -54,16 +54,17 @@ class DenseDesign(StandardisedColumns):
         self._parts = parts, share
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
-        weighted = self._weighted(target)
-        with self._threads(1):
-            if self._raw and self._known is not None and (weighted == self._known[0]).all():
-                product = self._known[1].copy()
-            elif self._raw:
-                product = weighted @ self._X
-            else:
-                product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        if self._raw and self._known is not None and (target == self._known[0]).all():
+            weighted, product = self._known[1], self._known[2].copy()
+        else:
+            weighted = self._weighted(target)
+            with self._threads(1):
+                if self._raw:
+                    product = weighted @ self._X
+                else:
+                    product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
         if not self._means_dominate:
-            product -= weighted.sum() * self.mean
+            product -= np.add.reduce(weighted) * self.mean
         product *= self._inverse_spread
         return product
 
@@ -211,8 +212,11 @@ def _moments(
 
 def _weighted_squares_and_products(
     X: np.ndarray, weights: np.ndarray, lines: list[np.ndarray], *, uniform: bool
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, Sequence[np.ndarray]]:
     """Weighted sums of squares of the columns, shape (d,), and products of ``lines`` with them: one pass over X."""
+    if X.size <= ONE_PASS_NUMBERS:
+        squares = weights[0] * np.einsum("ij,ij->j", X, X) if uniform else weights @ (X * X)
+        return squares, [line @ X for line in lines]
     n_rows, n_features = X.shape
     squares, products = np.zeros(n_features), np.zeros((len(lines), n_features))
     if X.flags.f_contiguous:
@@ -224,7 +228,7 @@ def _weighted_squares_and_products(
         squares[columns] += np.einsum("ij,ij->j", block, block) if uniform else weights[rows] @ (block * block)
         for product, line in zip(products, lines, strict=True):
             product[columns] += line[rows] @ block
-    return squares * weights[0] if uniform else squares, products
+    return squares * weights[0] if uniform else squares, list(products)
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
