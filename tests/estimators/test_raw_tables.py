@@ -173,6 +173,20 @@ def test_groups_and_costs_given_in_part():
     assert SparseRegressor(k=2, costs={"a": 4.0}, feature_groups={0: "a", 1: "a"}, budget=10).fit(X, y).cost_ == 5
 
 
+def test_groups_given_by_their_columns():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4)), columns=list("abcd"))
+    y = X["a"] + X["b"]
+    for members in (["a", "b"], ("a", "b"), np.array([0, 1])):
+        model = SparseRegressor(k=1, feature_groups={"both": members}).fit(X, y)
+        assert model.path_.groups(1) == ["both"]
+        assert model.feature_groups_.tolist() == ["both"]
+        assert list(model.get_feature_names_out()) == ["a", "b"]
+    with pytest.raises(
+        ValueError, match="has the column 'b' in two groups, 'one' and 'two'; each column belongs to one"
+    ):
+        SparseRegressor(k=1, feature_groups={"one": ["a", "b"], "two": ["b", "c"]}).fit(X, y)
+
+
 def test_plain_numbers_need_no_encoder():
     frame, y = people(gaps=False)
     numbers = frame[["age", "noise", "smoker"]]

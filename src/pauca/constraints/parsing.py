@@ -390,10 +390,15 @@ def parse_groups(
 ) -> np.ndarray:
     """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing.
 
-    A column that a dict does not name is a group of its own, with the name of the column.
+    A dict has the label of every column, or the columns of every label. A column that it does not name is a group of
+    its own, with the name of the column.
     """
     if isinstance(groups, Mapping):
-        groups = _labels_of_all(columns.by_index(groups, parameter), columns, parameter)
+        by_label = groups and all(
+            isinstance(some, list | tuple | set | frozenset | np.ndarray) for some in groups.values()
+        )
+        by_column = _label_by_column(groups, columns, parameter) if by_label else columns.by_index(groups, parameter)
+        groups = _labels_of_all(by_column, columns, parameter)
     if isinstance(groups, set | frozenset):
         raise TypeError(
             f"{parameter!r} must be a list of labels, one for each {columns.noun}, or a dict; got {groups!r}."
@@ -412,6 +417,20 @@ def parse_groups(
     if missing:
         raise ValueError(f"{parameter!r} holds no label for some {columns.noun}s: {columns.quoted(missing)}.")
     return labels if labels.dtype != object else np.array([str(label) for label in labels])
+
+
+def _label_by_column(groups: Mapping[Any, Any], columns: Columns, parameter: str) -> dict[int, Any]:
+    """Labels by index of their columns, from lists of columns by label."""
+    found: dict[int, Any] = {}
+    for label, members in groups.items():
+        for column in members.tolist() if isinstance(members, np.ndarray) else members:
+            j = columns.index(column, parameter)
+            if found.setdefault(j, label) != label:
+                raise ValueError(
+                    f"{parameter!r} has the {columns.noun} {columns.quoted([j])} in two groups, {found[j]!r} and "
+                    f"{label!r}; each {columns.noun} belongs to one."
+                )
+    return found
 
 
 def _labels_of_all(found: Mapping[int, Any], columns: Columns, parameter: str) -> list[Any]:

@@ -151,7 +151,8 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is never penalised and never counted.
     feature_groups : array-like of shape (n_features,) or dict, default=None
-        Label of every column's group. Columns of one label are chosen together or not at all, and ``k`` counts groups.
+        Label of every column's group, or a dict from label to columns. Columns of one label are chosen together or not
+        at all, and ``k`` counts groups.
         With ``max_per_group`` columns are chosen one by one, and groups only limit how many.
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
