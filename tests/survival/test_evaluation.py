@@ -231,6 +231,15 @@ def test_a_stratum_that_no_fold_has_seen_has_no_risk(tmp_path):
     assert "400 rows are left out" in (tmp_path / "page.html").read_text()
 
 
+def test_the_event_has_a_name_on_the_page(tmp_path):
+    SparseCox(k=1).fit(*survival(n=150)).report(tmp_path / "page.html", n_resamples=0, event_name="a relapse")
+    page = (tmp_path / "page.html").read_text()
+    assert "<title>Time until a relapse with 1 of" in page
+    assert "probability of a relapse by time" in page
+    assert "free of a relapse" in page
+    assert "until the event" not in page
+
+
 def test_repeated_folds_count_every_row_once():
     X, y = survival(n=300)
     once, often = (

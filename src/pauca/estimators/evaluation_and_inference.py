@@ -326,6 +326,7 @@ class EvaluationMixin:
         nested: bool,
         n_resamples: int,
         class_names: list[str] | None = None,
+        event: str | None = None,
     ) -> None:
         """Write the page, with the predictions measured as ``given`` to ``evaluate``."""
         from pauca.report import Findings, check_page_name, write_report
@@ -346,7 +347,7 @@ class EvaluationMixin:
             inference = self._intervals(data, n_resamples)
         phase("writing the page")
         findings = Findings(evaluation, inference, self._test_survival(given))
-        write_report(self, path, title, findings, class_names)
+        write_report(self, path, title, findings, class_names, event)
 
     def _test_survival(self, given: Mapping[str, Any]) -> Any:
         """Survival curves of the test rows of a report; None where there are none, or no times to an event."""

@@ -58,7 +58,7 @@ def _notes(data: ModelData) -> list[str]:
     if formula.link == "log_hazard":
         notes.append(
             "The risk at any time (the hazard) is how fast events come among those that have had none so far. A hazard "
-            "ratio is what it is multiplied by: above 1 the event comes sooner, below 1 later."
+            f"ratio is what it is multiplied by: above 1 {data.event} comes sooner, below 1 later."
         )
     notes.append(
         "These are differences between rows whose other selected features are equal. They do not say what would happen "

@@ -71,6 +71,8 @@ class ModelData:
     """What was given of the scores in the fit: an offset, an exposure, or nothing."""
     dispersion: float | None = None
     """That of negative binomial counts."""
+    event: str = "the event"
+    """What happens at the times of a model of times to an event."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -123,7 +125,7 @@ class ModelData:
         if self.path.output_names is not None:
             return f"Predicting {enumerate_names(self.path.output_names, 4)} with {what}"
         if self.predicts_hazard:
-            return f"Time until the event with {what}"
+            return f"Time until {self.event} with {what}"
         return f"A model with {what}"
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from dataclasses import replace
 from datetime import date
 from importlib.resources import files
 from typing import Any
@@ -41,10 +42,12 @@ def write_report(
     title: str | None = None,
     findings: Findings | None = None,
     class_names: list[str] | None = None,
+    event: str | None = None,
 ) -> None:
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
     check_page_name(path)
     data = model_data_of(model, findings)
+    data = data if event is None else replace(data, event=event)
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
     text = page(data if class_names is None else with_class_names(data, class_names), title, written=date.today())
     write_atomically(path, text.encode("utf-8", "replace"))

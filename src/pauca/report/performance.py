@@ -56,7 +56,7 @@ def performance(data: ModelData) -> Markup:
     )
     parts = [_figures(found), _right_and_wrong(found)]
     if found.calibration is not None:
-        parts.append(_calibration(found, found.calibration))
+        parts.append(_calibration(found, found.calibration, data.event))
     return tag("section", text, tag("div", *parts), class_="split performance")
 
 
@@ -227,12 +227,12 @@ def _by_class(found: Evaluation, cells: ClassConfusion) -> Markup:
     return joined(parts)
 
 
-def _calibration(found: Evaluation, curve: Calibration) -> Markup:
+def _calibration(found: Evaluation, curve: Calibration, of_times: str) -> Markup:
     """The curve as a drawing and as a table."""
     if found.classes is not None:
         event, were = found.classes[1], f"Were {found.classes[1]}"
     else:
-        event = f"the event by time {short_number(found.horizon or 0.0)}"
+        event = f"{of_times} by time {short_number(found.horizon or 0.0)}"
         were = f"Had {event} (estimated)"
     chart = tag("div", _drawing(curve, event), role="img", class_="chart", aria_label=CALIBRATION)
     rows = [

@@ -176,7 +176,7 @@ def selected_model(data: ModelData) -> Markup:
     notes += encoding_notes(data.path.raw_columns(data.size))
     if data.size:
         what = "the prediction" if data.predicts_scores else "the linear score"
-        what = "the logarithm of the hazard, the risk of the event at any time," if data.predicts_hazard else what
+        what = f"the logarithm of the hazard, the risk of {data.event} at any time," if data.predicts_hazard else what
         notes.append(
             f"A coefficient is the change in {what} when the {data.part} increases by one unit and the others stay "
             "fixed."
@@ -243,8 +243,8 @@ def survival(data: ModelData) -> Markup:
     tested = curves is data.findings.test_survival
     rows = "test rows" if tested else "rows of the training data"
     notes = [
-        f"The {rows} in groups by their predicted risk, of equal size as far as rows of equal risk, which stay "
-        "together, allow. Steps show the share of a group that was free of the event (Kaplan and Meier's estimate), "
+        f"The {rows} in groups of about equal size by their predicted risk; rows of equal risk are in one group. "
+        f"Steps show the share of a group that was free of {data.event} (Kaplan and Meier's estimate), "
         "dashed lines what the model predicts.",
         "Groups that lie far apart, and dashes that follow their steps, are signs of a good model"
         f"{'' if tested else '; on new rows both are somewhat worse'}.",

@@ -139,6 +139,7 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         horizon: float | None = None,
         nested: bool = False,
         n_resamples: int = 200,
+        event_name: str | None = None,
     ) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser; see ``SparseRegressor.report``.
 
@@ -152,9 +153,11 @@ class SurvivalEvaluationMixin(EvaluationMixin):
             How the predictions are measured, as in ``evaluate``.
         n_resamples : int, default=200
             Resamples for the intervals of hazard ratios; 0 for no intervals.
+        event_name : str or None, default=None
+            What to call the event on the page, such as "death".
         """
         given = {"X": X, "y": y, "event": event, "time": time, "entry": entry, "strata": strata, "horizon": horizon}
-        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
+        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples, event=event_name)
 
     def _test_rows(
         self,
