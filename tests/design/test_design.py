@@ -33,6 +33,7 @@ def test_operations(form, center, weighted):
         np.testing.assert_allclose(announced.correlate(asked), design.correlate(asked), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(announced.spread, design.spread, rtol=1e-14)
     np.testing.assert_allclose(design.gram([3, 0, 7]), (Z.T @ (v[:, None] * Z))[[3, 0, 7]], atol=1e-13)
+    np.testing.assert_allclose(design.gram([5]), (Z.T @ (v[:, None] * Z))[[5]], atol=1e-13)
     blocks = list(design.blocks([2, 9]))
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
     assert blocks[0][0].start == 0
