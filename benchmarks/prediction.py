@@ -34,6 +34,7 @@ GAMMAS = np.linspace(0, 1, 6)
 OURS = "pauca"
 LASSO, RELAXED = "lasso", "relaxed lasso"
 L1 = "l1"
+ELASTIC_NET = "elastic net"
 
 
 class Cell(NamedTuple):
@@ -96,7 +97,8 @@ def relative_test_error(cell: Cell, model: Linear, variance: float) -> float:
     return float(1.0 + (off @ cell.covariance @ off + model.intercept**2) / variance)
 
 
-def _of(model: Any) -> Linear:
+def linear(model: Any) -> Linear:
+    """The coefficients of a fitted model."""
     return Linear(np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
 
 
@@ -129,12 +131,12 @@ def regressors() -> dict[str, Fit]:
     """Ours first, then rivals on the same folds."""
     abess = import_module("abess.linear").LinearRegression
     return {
-        OURS: lambda X, y: _of(SparseRegressor(cv=FOLDS).fit(X, y)),
-        LASSO: lambda X, y: _of(LassoCV(cv=FOLDS).fit(X, y)),
+        OURS: lambda X, y: linear(SparseRegressor(cv=FOLDS).fit(X, y)),
+        LASSO: lambda X, y: linear(LassoCV(cv=FOLDS).fit(X, y)),
         RELAXED: relaxed_lasso,
-        "elastic net": lambda X, y: _of(ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], cv=FOLDS).fit(X, y)),
-        "ridge": lambda X, y: _of(RidgeCV(RIDGES * len(y), cv=FOLDS).fit(X, y)),
-        "abess": lambda X, y: _of(abess(cv=5).fit(X, y)),
+        ELASTIC_NET: lambda X, y: linear(ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], cv=FOLDS).fit(X, y)),
+        "ridge": lambda X, y: linear(RidgeCV(RIDGES * len(y), cv=FOLDS).fit(X, y)),
+        "abess": lambda X, y: linear(abess(cv=5).fit(X, y)),
     }
 
 
@@ -225,16 +227,17 @@ def classifiers() -> dict[str, Fit]:
     """Ours first, then rivals on the same folds: l1, l2 and abess."""
     abess = import_module("abess.linear").LogisticRegression
     return {
-        OURS: lambda X, y: _of(SparseClassifier(cv=STRATIFIED).fit(X, y)),
-        L1: lambda X, y: _of(_logistic("liblinear", 1.0).fit(X, y)),
-        "l2": lambda X, y: _of(_logistic("lbfgs", 0.0).fit(X, y)),
-        "abess": lambda X, y: _of(abess(cv=5).fit(X, y.astype(int))),
+        OURS: lambda X, y: linear(SparseClassifier(cv=STRATIFIED).fit(X, y)),
+        L1: lambda X, y: linear(logistic_model("liblinear", 1.0).fit(X, y)),
+        "l2": lambda X, y: linear(logistic_model("lbfgs", 0.0).fit(X, y)),
+        "abess": lambda X, y: linear(abess(cv=5).fit(X, y.astype(int))),
     }
 
 
-def _logistic(solver: str, l1_ratio: float) -> LogisticRegressionCV:
+def logistic_model(solver: str, l1_ratio: float, tol: float = 1e-3) -> LogisticRegressionCV:
+    """A penalised logistic regression, its penalty chosen on the same folds."""
     return LogisticRegressionCV(
-        Cs=np.logspace(-3, 2, 15), cv=STRATIFIED, solver=solver, l1_ratios=[l1_ratio], scoring="neg_log_loss", tol=1e-3
+        Cs=np.logspace(-3, 2, 15), cv=STRATIFIED, solver=solver, l1_ratios=[l1_ratio], scoring="neg_log_loss", tol=tol
     )
 
 

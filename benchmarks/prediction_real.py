@@ -1,4 +1,4 @@
-"""How well the default predicts on real tables, against lasso and l1 tuned on the same folds."""
+"""How well the default predicts on real tables, against lasso, l1 and elastic net tuned on the same folds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks.kept_runs import kept_run
-from benchmarks.prediction import L1, LASSO, OURS, Fit, Linear, classifiers, log_loss_of, quietly, regressors
+from benchmarks.prediction import (
+    ELASTIC_NET,
+    L1,
+    LASSO,
+    OURS,
+    Fit,
+    Linear,
+    Result,
+    beyond_chance,
+    classifiers,
+    linear,
+    log_loss_of,
+    logistic_model,
+    quietly,
+    regressors,
+)
 from benchmarks.report import Figure
 from pauca import sparsify
 
@@ -22,6 +37,13 @@ MOST_ROWS = 1500
 
 MOST_GENES = 20
 """Features that a model of more columns than rows should get by with."""
+
+CONVERGED_L1 = "converged l1"
+"""At the tolerance of the others coordinate descent stops far from the optimum of l1 where columns outnumber rows: with
+more features than there are rows, while the optimum has at most as many as rows, and with other predictions."""
+
+WORST = 1.05
+"""How far the loss on any table may be above that of the best rival, beyond two standard errors."""
 
 SPARSIFIED = "sparsified rival"
 """The recipe of the page on more columns than rows: the rival's scores, reproduced by few of the columns."""
@@ -134,25 +156,36 @@ def _degree_2(table: Table) -> Table:
 
 
 def prediction_real(quick: bool, folder: Path) -> Iterator[Figure]:
-    """Held-out loss on a quarter of the rows over that of the lasso or l1, tuned on the same folds."""
-    splits = 2 if quick else 10
-    names = tables(folder)
+    """Held-out loss on a quarter of the rows over that of the best rival, tuned on the same folds."""
+    splits = range(2 if quick else 10)
     ratios = {True: [], False: []}  # type: dict[bool, list[float]]
-    for name, read in names.items():
+    missed = 0
+    for name, read in tables(folder).items():
         table = _some_rows(read())
-        ours, rival = OURS, L1 if table.classes else LASSO
-        runs = np.array([[_one_split(name, table, who, split) for split in range(splits)] for who in (ours, rival)])
-        loss, size = runs.mean(axis=1).T
+        rivals = _rivals(table)
+        runs = np.array([[_one_split(name, table, who, split) for split in splits] for who in (OURS, *rivals)])
+        found = Result(runs[:, :, 0], runs[:, :, 1])
+        loss, size = found.error.mean(axis=1), found.size.mean(axis=1)
         n, d = table.X.shape
-        ratios[table.wide].append(loss[0] / loss[1])
-        yield Figure(f"{name}, {n} x {d}", f"loss / {rival}'s", float(loss[0] / loss[1]), 1.05, digits=3)
-        most = MOST_GENES if table.wide else None
-        yield Figure(name, f"features ({rival}: {size[1]:.0f})", float(size[0]), most, digits=1)
+        ratios[table.wide].append(loss[0] / loss[1:].min())
+        missed += beyond_chance(found, WORST)
+        others = ", ".join(f"{rival}: {one:.0f}" for rival, one in zip(rivals, size[1:], strict=True))
+        for rival, one in zip(rivals, loss[1:], strict=True):
+            yield Figure(f"{name}, {n} x {d}", f"loss / {rival}'s", float(loss[0] / one), digits=3)
+        yield Figure(name, f"features ({others})", float(size[0]), MOST_GENES if table.wide else None, digits=1)
         if table.wide:
-            recipe = np.mean([_one_split(name, table, SPARSIFIED, split)[0] for split in range(splits)])
-            yield Figure(name, f"loss / {rival}'s, {SPARSIFIED}", float(recipe / loss[1]), digits=3)
-    yield Figure("more columns than rows", "mean ratio", float(np.mean(ratios[True])), 1.0, digits=3)
-    yield Figure("other tables", "mean ratio", float(np.mean(ratios[False])), 1.01, digits=3)
+            recipe = np.mean([_one_split(name, table, SPARSIFIED, split)[0] for split in splits])
+            yield Figure(name, f"loss / {rivals[0]}'s, {SPARSIFIED}", float(recipe / loss[1]), digits=3)
+    yield Figure("more columns than rows", "mean ratio to the best rival", float(np.mean(ratios[True])), 1.0, digits=3)
+    yield Figure("other tables", "mean ratio to the best rival", float(np.mean(ratios[False])), 1.01, digits=3)
+    yield Figure("all tables", f"above {WORST:g} beyond two standard errors", missed, 0, digits=0)
+
+
+def _rivals(table: Table) -> tuple[str, ...]:
+    if not table.classes:
+        return LASSO, ELASTIC_NET
+    # The elastic net of scikit-learn takes minutes where columns are thousands.
+    return (L1, CONVERGED_L1) if table.wide else (L1, ELASTIC_NET)
 
 
 def _some_rows(table: Table) -> Table:
@@ -176,8 +209,16 @@ def _one_split(name: str, table: Table, method: str, split: int) -> tuple[float,
 
 
 def _fits(table: Table) -> dict[str, Fit]:
-    fits = classifiers() if table.classes else regressors()
-    rival = fits[L1 if table.classes else LASSO]
+    if not table.classes:
+        fits = regressors()
+        rival = fits[LASSO]
+    else:
+        fits = {
+            **classifiers(),
+            CONVERGED_L1: lambda X, y: linear(logistic_model("liblinear", 1.0, tol=1e-5).fit(X, y)),
+            ELASTIC_NET: lambda X, y: linear(logistic_model("saga", 0.5).fit(X, y)),
+        }
+        rival = fits[L1]
     return {**fits, SPARSIFIED: lambda X, y: _few_columns(rival(X, y), X)}
 
 

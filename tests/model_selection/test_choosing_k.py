@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
+from pauca.model_selection import rules
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
@@ -181,6 +182,39 @@ def test_the_search_goes_on_while_more_is_better():
     y = X @ rng.uniform(0.5, 1.5, 60) + 0.5 * rng.standard_normal(400)
     model = SparseRegressor(method="forward", selection_rule="best").fit(X, y)
     assert model.k_ >= 55
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+def test_a_first_minimum_is_not_the_end_while_larger_sizes_may_be_as_good(monkeypatch):
+    """One strong column and 39 weak ones: the first of these help too little to be seen, all of them by far."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((120, 40))
+    truth = np.array([3.35] + 39 * [0.35])
+    y = X @ truth + 2.0 * rng.standard_normal(120)
+
+    def fitted():
+        model = SparseRegressor(method="forward", cv=3, ridge=0).fit(X, y)
+        return model.k_, model.path_.choice.sizes.max(), np.linalg.norm(model.coef_ - truth)
+
+    size, largest, error = fitted()
+    assert size > 20
+    assert largest == 40
+    monkeypatch.setattr(rules, "WORTH_A_LOOK", np.inf)
+    first_size, first_largest, first_error = fitted()
+    assert first_size < 14
+    assert first_largest == 20
+    assert error < first_error
+
+
+def test_sizes_that_may_be_as_good_count_only_if_something_may_be_gained():
+    rng = np.random.default_rng(0)
+    differences = rng.standard_normal((6, 50))
+    differences -= differences.mean(axis=1, keepdims=True)
+    for spread, expected in [(1.0, 5), (0.01, 2)]:
+        # Sizes 2 to 5 are equal but for their spread, which is that of the standard error.
+        losses = 1.0 + np.array([2.0, 1.0, 0.0, 0.0, 0.0, 0.0])[:, None] + spread * differences
+        found = rules.choose(rules.HeldOutLosses(losses[None, None], np.ones(50)), np.arange(6), 0.25)
+        assert (found.leading, found.promising) == (2, expected)
 
 
 def test_how_far_to_look():

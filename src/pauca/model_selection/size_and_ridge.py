@@ -19,7 +19,7 @@ from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
-from pauca.results.choice import EXPLAINED, Choice, Rule
+from pauca.results.choice import EXPLAINED, Choice, Rule, standard_errors
 from pauca.results.surface import Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
@@ -185,6 +185,7 @@ class SurfaceSelection(Selection):
         self.grid = grid
         self.measure = measure
         self.rule = rule
+        self._compares_pairs = standard_errors(rule) > 0
         self._designs: list[Design] | None = None
         self._quick_search = QUICK_SEARCH
         self._refitters: dict[int, Refitter] = {}
@@ -306,10 +307,10 @@ class SurfaceSelection(Selection):
 
     def compared(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
         """The choice among the sizes of a range, and the range to compare next; None if the choice is final."""
-        choice, leading = self.weigh(self.comparable(size_range))
+        choice, judged = self.weigh(self.comparable(size_range))
         reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
         ended = runs.ended or self.stopped_early
-        further = None if ended else size_range.further(leading, reached)
+        further = None if ended else size_range.further(judged, reached)
         return self.complete(choice) if further is None else choice, further
 
     def complete(self, choice: Choice) -> Choice:
@@ -321,7 +322,11 @@ class SurfaceSelection(Selection):
         return replace(super().complete(choice), falling=falling and not limited)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
-        """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
+        """The choice among some sizes, and the size that must be well within them for the choice to be final.
+
+        It is the smallest that is as good as the best, before a constant is compared. Where searches are quick, and the
+        rule has standard errors, it is the largest that may be as good: held-out losses may rise and fall again.
+        """
         folds = self.scored_folds()
         if not folds:
             assert self.whole.history is not None
@@ -333,7 +338,9 @@ class SurfaceSelection(Selection):
         found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
         grid = self.grid_on_all_rows()
         shown = None if grid.single else grid
-        return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[found.leading])
+        looks_further = self._compares_pairs and swaps_suffice(self.whole)
+        judged = found.promising if looks_further else found.leading
+        return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
     def _bar_missing(self, comparison: Comparison) -> None:
         """Leave out what has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
@@ -402,17 +409,26 @@ class SurfaceSelection(Selection):
 def compared_by(run: SearchRun, quick: Forward) -> SearchRun:
     """The run whose models are compared: by a quick search instead of exchange.
 
-    Where limits keep swaps from going far, and among more columns than rows, exchange needs its detours and starts: on
-    sparse truths folds by swaps alone led to losses 1.18 times as high there (docs/choosing_k.md). Where features have
-    prices, forward selection ranks by gain per price, so its models are others than those of exchange at the same size.
+    Where features have prices, forward selection ranks by gain per price, so its models are others than those of
+    exchange at the same size.
     """
     if not isinstance(run.method, Exchange):
         return run
     if not run.subset.closed_form and run.subset.limits.price is None:
         return SearchRun(quick, run.design, run.subset)
-    if not run.subset.closed_form or run.subset.limits.can_be_relaxed or len(run.design.usable) > run.design.n_rows:
+    if not swaps_suffice(run):
         return run
     return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset)
+
+
+def swaps_suffice(run: SearchRun) -> bool:
+    """Whether models of swaps alone, which are found quickly, predict as well as those of exchange.
+
+    Where limits keep swaps from going far, and among more columns than rows, exchange needs its detours and starts: on
+    sparse truths folds by swaps alone led to losses 1.18 times as high there (docs/choosing_k.md).
+    """
+    subset, design = run.subset, run.design
+    return subset.closed_form and not subset.limits.can_be_relaxed and len(design.usable) <= design.n_rows
 
 
 def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | None = None) -> SearchRun:
