@@ -108,7 +108,9 @@ class _NewtonAtOnce:
         grown = set(self._before) <= set(units)
         rows = pool.split(self._rows if grown else objective.rows, set(units) - set(self._before) if grown else units)
         features = objective.units.of(units)
-        penalty = np.array([one.full_penalty(features) for one in self._objectives])
+        penalty = np.empty((len(self._objectives), objective.free + len(features)))
+        penalty[:, : objective.free] = objective.free_penalty
+        penalty[:, objective.free :] = [one.penalty[features] for one in self._objectives]
         found = minimise_at_ridges(
             objective.smooth,
             rows.y[0],

@@ -128,8 +128,9 @@ class _Directions:
         gradient = problem.gradients(slopes, coef, penalty)
         try:
             if self._cheap:
-                self._renew(rows, problem.hessians(slopes, scores, penalty))
-                step, predicted = self._along(rows, gradient)
+                self.hessian[rows] = hessian = problem.hessians(slopes, scores, penalty)
+                step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+                predicted = -0.5 * np.vecdot(gradient, step)
                 return step, predicted, predicted
             if self._nearby is not None:
                 self._renew(rows, problem.bordered(slopes, scores, penalty, self._nearby))
