@@ -77,3 +77,21 @@ def test_targets_as_objects_and_infinities_of_both_signs_bring_no_warning():
     assert model.support_.tolist() == [0]
     with pytest.raises(ValueError, match="infinity"):
         pauca.sparsify(np.ones(2), X, np.where(FIRST, np.inf, -np.inf), k=1, intercept=0.0)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.array(["a", *range(1, N)], dtype=object), "of the types int, str"),
+        ([None, *CLASSES[1:]], "y contains None"),
+        (pd.DataFrame({"a": CLASSES}).iloc[:, [0, 0]], "several columns of one name"),
+    ],
+)
+def test_targets_of_test_rows_and_strata_pass_the_same_door(y, words):
+    with pytest.raises(ValueError, match=words):
+        pauca.SparseClassifier(k=1, ridge=0.1).fit(X, X[:, 0] > 0).evaluate(X, y)
+    with pytest.raises(ValueError, match="infinity"):
+        pauca.SparseRegressor(k=1).fit(X, X[:, 0]).evaluate(X, np.where(FIRST, np.inf, -np.inf))
+    seen = np.array([(True, 1.0 + i) for i in range(N)], dtype=[("event", bool), ("time", float)])
+    with pytest.raises(ValueError, match="of the types int, str"):
+        pauca.SparseCox(k=1).fit(X, seen, strata=np.array(["a", *range(1, N)], dtype=object))

@@ -25,6 +25,7 @@ from pauca.estimators.refits_on_rows import (
     spread_of_draws,
     within_bounds,
 )
+from pauca.estimators.row_values import check_test_target
 from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of, without_offset
@@ -130,7 +131,8 @@ class EvaluationMixin:
         if X is not None:
             if nested:
                 raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
-            return self._evaluate_test_rows(X, np.asarray(y), offset, exposure, threshold)
+            y = check_test_target(y, classifies=bool(is_classifier(self)))
+            return self._evaluate_test_rows(X, y, offset, exposure, threshold)
         if offset is not None or exposure is not None:
             raise ValueError(
                 "offset and exposure are those of test rows: give X and y too. Rows of the fit have theirs."

@@ -95,9 +95,10 @@ def _numbers_of(values: Any, name: str, **how: Any) -> np.ndarray:
     check_names_differ(values, name)
     _check_no_dates(as_column(values), name)
     try:
-        return np.asarray(check_array(values, ensure_2d=False, dtype=np.float64, input_name=name, **how))
+        with np.errstate(invalid="ignore"):  # infinities of both signs are added up to find them
+            return np.asarray(check_array(values, ensure_2d=False, dtype=np.float64, input_name=name, **how))
     except (TypeError, ValueError) as error:
-        if name in str(error):
+        if name in str(error).split():
             raise
         words = str(error)
     raise ValueError(f"{name} must hold one number for every row: {words}")
@@ -112,7 +113,7 @@ def check_row_groups(groups: Any) -> Any:
     check_names_differ(groups, "groups")
     if sparse.issparse(groups) or np.ndim(groups) == 0:
         raise TypeError(f"groups must name the group of every row; got {type(groups).__name__}.")
-    _check_have_an_order(as_column(groups), "groups")
+    check_have_an_order(as_column(groups), "groups")
     return groups
 
 
@@ -125,7 +126,7 @@ def check_class_values(y: Any) -> None:
     if missing:
         word = "None" if None in missing else "NaN"
         raise ValueError(f"Input y contains {word}, which is no class. Leave out those rows, or give them a class.")
-    _check_have_an_order(column, "y")
+    check_have_an_order(column, "y")
 
 
 def check_number_values(y: Any) -> None:
@@ -148,13 +149,27 @@ def check_number_values(y: Any) -> None:
         )
 
 
+def check_test_target(y: Any, *, classifies: bool) -> np.ndarray:
+    """The target of test rows: numbers that are finite, or classes."""
+    y = in_memory(y)
+    check_not_masked(y, "y")
+    check_names_differ(y, "y")
+    if getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError("y must hold one value for every row; got several fields.")
+    if classifies:
+        check_class_values(y)
+        return np.asarray(y)
+    check_number_values(y)
+    return _numbers_of(y, "y")
+
+
 def _check_no_dates(column: np.ndarray | None, name: str) -> None:
     """Raise an error for dates and durations, which NumPy would turn into numbers of some unit."""
     if column is not None and column.dtype.kind in "mM":
         raise TypeError(f"{name} holds dates or times; turn them into numbers first.")
 
 
-def _check_have_an_order(column: np.ndarray | None, name: str) -> None:
+def check_have_an_order(column: np.ndarray | None, name: str) -> None:
     """Raise an error for values such as 1 and "a", of which none comes first."""
     if column is None or column.dtype != object:
         return

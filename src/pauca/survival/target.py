@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.estimators.row_values import check_have_an_order
 from pauca.survival.risk_sets import SURVIVAL
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
@@ -90,6 +91,8 @@ def _checked_events(events: np.ndarray) -> np.ndarray:
 
 
 def _checked_times(times: Any, what: str) -> np.ndarray:
+    if np.asarray(times).dtype.kind == "c":
+        raise ValueError(f"The times of {what} must be numbers.")
     if np.asarray(times).dtype.kind in "mM":
         raise ValueError(
             f"The times of {what} are dates or differences of dates: give numbers, such as days from the start, by "
@@ -140,6 +143,7 @@ def with_strata(target: np.ndarray, strata: Any) -> tuple[np.ndarray, np.ndarray
         raise ValueError(
             f"The stratum of row {int(np.argmax(missing))} is missing: give these rows a label, or leave them out."
         )
+    check_have_an_order(values, "strata")
     found = target.copy()
     labels, found["stratum"] = np.unique(values, return_inverse=True)
     return found, labels
