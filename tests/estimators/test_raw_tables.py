@@ -480,3 +480,39 @@ def test_formatted_numbers_are_named_and_not_guessed(frame):
     known = read_table(few, "from_dtype", "error", "a table")
     assert known.columns[0].numbers[:2].tolist() == [1.1, 2.2]
     assert known.columns[1].levels == ["10%", "20%"]
+
+
+CODES = {
+    "versions": [f"1.{i}.3" for i in range(12)],
+    "addresses": [f"10.0.0.{i}" for i in range(12)],
+    "long addresses": [f"192.168.100.{i}" for i in range(101, 113)],
+    "post codes": [f"123 {i}" for i in range(40, 52)],
+    "phones": [f"+48 123 456 7{i}" for i in range(10, 22)],
+    "feet": [f"5'{i}" for i in range(12)],
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_codes_of_digits_stay_categories(name):
+    known = read_table(pd.DataFrame({name: CODES[name] * 3}), "from_dtype", "error", "a table")
+    assert known.columns[0].levels == sorted(CODES[name])
+
+
+@pytest.mark.parametrize("form", ["${:,}", "{}%", "{:,}.5", "({})", "{:,}.50 €", "{:,}"])
+def test_signs_parentheses_and_thousands_make_formatted_numbers(form):
+    values = [form.format(700 * i) for i in range(2, 14)] * 3
+    X = pd.DataFrame({"paid": values})
+    with pytest.raises(TableError, match=r"formatted numbers in 'paid'.*name it in categorical_features") as told:
+        read_table(X, "from_dtype", "error", "a table")
+    assert ("the comma of '1,400' may be a decimal one" in str(told.value)) == (form == "{:,}")
+    for known in (
+        read_table(X.astype("category"), "from_dtype", "error", "a table"),
+        read_table(X, ["paid"], "error", "a table"),
+    ):
+        assert len(known.columns[0].levels) == 12
+
+
+def test_a_few_thousands_among_many_numbers_are_not_said_to_be_text():
+    X = pd.DataFrame({"paid": [f"{i}.5" for i in range(100)] + ["1,234.5"]})
+    with pytest.raises(TableError, match=r"formatted numbers in 'paid' \('1,234.5'\)"):
+        read_table(X, "from_dtype", "error", "a table")

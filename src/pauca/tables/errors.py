@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pauca.tables.raw_columns import RawColumn, formatted_share, parsed_share
+from pauca.tables.raw_columns import THOUSANDS, RawColumn, is_formatted, parsed_share
 from pauca.wording import NAMES_SHOWN, quoted
 
 # A column of text with more levels than these, or with more than a few and more than half as many as there are rows, is
@@ -54,19 +54,18 @@ class Problems:
     def check_levels(self, column: RawColumn) -> None:
         """Note a column of text with too many levels to be a category, or with levels that are formatted numbers."""
         count = len(column.levels)
-        if (
-            column.is_text
-            and count > FEW_LEVELS
-            and parsed_share(column.levels) < MOSTLY_NUMBERS <= formatted_share(column.levels)
-        ):
-            self.formatted[column.name] = next(str(one) for one in column.levels if not parsed_share([one]))
-            return
+        if column.is_text and count > FEW_LEVELS:
+            formatted = [str(level) for level in column.levels if is_formatted(level)]
+            numbers = sum(bool(parsed_share([level])) or is_formatted(level) for level in column.levels)
+            if formatted and parsed_share(column.levels) < MOSTLY_NUMBERS <= numbers / count:
+                self.formatted[column.name] = formatted[0]
+                return
         most = MOST_LEVELS if column.is_text else MOST_DECLARED_LEVELS
         if count <= most and not (column.is_text and count > FEW_LEVELS and 2 * count > len(column)):
             return
         if column.is_text and parsed_share(column.levels) >= MOSTLY_NUMBERS:
             odd = next(level for level in column.levels if not parsed_share([level]))
-            self.part_numbers[column.name] = str(odd)
+            (self.formatted if is_formatted(odd) else self.part_numbers)[column.name] = str(odd)
         else:
             self.crowded.append(column.name)
             self.described[column.name] = f"{count:,} values"
@@ -88,9 +87,13 @@ class Problems:
             found.append(f"numbers mixed with text such as {odd!r} in {name!r}: make these missing values")
         if self.formatted:
             self.described |= {name: repr(example) for name, example in self.formatted.items()}
+            unclear = next((example for example in self.formatted.values() if THOUSANDS.fullmatch(example)), "")
             found.append(
                 f"formatted numbers in {self._listed(list(self.formatted))}: write them as plain numbers, without "
                 "signs of currency or percent and without separators of thousands"
+                + (f" (the comma of {unclear!r} may be a decimal one)" if unclear else "")
+                + "; if they are codes, give the column the dtype category or name it in categorical_features "
+                "(in a shell: --categories)"
             )
         if self.others:
             found.append(f"values that are neither numbers nor text in {quoted(self.others)}")

@@ -32,8 +32,18 @@ DATE = re.compile(
 )
 LEVELS_CHECKED_FOR_DATES = 20
 
-# Numbers as people write them: $1,234, 12 %, 1.234,50 €, (300).
-FORMATTED = re.compile(r"\(?[+-]?\s?[$€£¥]?\s?[+-]?\d[\d.,'\u00a0\u202f ]*(?:[$€£¥%]|EUR|USD|GBP|CHF)?\)?")
+# Numbers as people write them: $1,234, 12 %, 1.234,50 €, (300), 1 234 567. Groups of thousands have one separator, and
+# the decimals another.
+CURRENCY = r"[$€£¥]|EUR|USD|GBP|CHF"
+FORMATTED = re.compile(
+    rf"(?P<open>\()?[+-]?\s?(?P<before>{CURRENCY})?\s?[+-]?"
+    r"(?:[1-9]\d{0,2}(?P<thousands>[,.'\u00a0\u202f ])\d{3}(?:(?P=thousands)\d{3})*(?:(?!(?P=thousands))[.,]\d+)?"
+    r"|\d+(?:[.,]\d+)?)"
+    rf"\s?(?P<after>{CURRENCY}|%)?(?(open)\))"
+)
+
+# Codes that groups of three digits do not make numbers: 192.168.100.101, +48 123 456 789.
+CODE = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}|\+\d+ .*")
 
 # 1,234 may be a thousand and more, or a little more than one.
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
@@ -181,9 +191,13 @@ def parsed_share(levels: Sequence[Any]) -> float:
     return sum(_numbers_in([level]) is not None for level in levels) / max(1, len(levels))
 
 
-def formatted_share(levels: Sequence[Any]) -> float:
-    """The share of levels that are numbers with signs of currency or percent, or with separators."""
-    return sum(FORMATTED.fullmatch(str(level).strip()) is not None for level in levels) / max(1, len(levels))
+def is_formatted(level: Any) -> bool:
+    """Whether a level is a number with a sign of currency or percent, in parentheses, or with groups of thousands."""
+    text = str(level).strip()
+    found = FORMATTED.fullmatch(text)
+    if found is None:
+        return False
+    return any(found[sign] for sign in ("open", "before", "after")) or bool(found["thousands"] and not CODE.match(text))
 
 
 def _floats(column: Any) -> np.ndarray:
