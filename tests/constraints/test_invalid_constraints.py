@@ -350,6 +350,20 @@ def test_numbers_are_refused(y, words, loss):
     refused(ValueError, words, SparseRegressor(k=2, loss=loss), table()[0], y)
 
 
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "Input y contains NaN"), (np.inf, "Input y contains infinity")])
+@pytest.mark.parametrize("estimator", [SparseRegressor(k=2), SparseClassifier(k=2)])
+def test_plain_arrays_pass_only_with_a_finite_target(estimator, value, words):
+    y = np.where(np.arange(50) == 3, value, np.arange(50) % 2)
+    refused(ValueError, words, estimator, np.asarray(table()[0]), y)
+
+
+@pytest.mark.parametrize("estimator", [SparseRegressor(k=2), SparseClassifier(k=2)])
+def test_missing_values_of_any_float_are_found_among_objects(estimator):
+    y = np.array([0, 1] * 25, dtype=object)
+    y[3] = np.float32("nan")
+    refused(ValueError, "Input y contains NaN(:|, which is no class)", estimator, table()[0], y)
+
+
 @pytest.mark.parametrize(
     ("class_weight", "words"),
     [

@@ -477,6 +477,9 @@ def test_a_coefficient_at_its_bound_is_called_so_and_has_no_interval_beyond(diab
     errors = judge.bse.rename({"const": "(intercept)"})[free]
     assert found.loc[free, "standard_error"].tolist() == pytest.approx(errors.tolist())
     assert found.loc[["bmi", "s1"], ["standard_error", "lower", "upper"]].isna().all(axis=None)
+    ends = judge.conf_int().loc["bp"].tolist()
+    assert found.loc["bp", ["lower", "upper"]].tolist() == pytest.approx(ends, rel=1e-9)
+    assert found.loc["s5", "lower"] == pytest.approx(judge.conf_int().loc["s5", 0], rel=1e-9)
     assert found.loc["s5", "upper"] == 700  # Wald's would end beyond the bound
     assert "'bmi', 's1' are at their bounds: they have no standard error" in model.inference().caution
     drawn = model.inference("bootstrap", n_resamples=5)

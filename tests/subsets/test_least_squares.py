@@ -231,3 +231,13 @@ def test_a_trial_leaves_no_trace():
     assert subset.decrease(1) == pytest.approx(Q([4, 9]) - Q([1, 4, 9]), rel=1e-9)
     subset.drop(4)
     assert subset.value == pytest.approx(Q([9]), rel=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["objective", "gradient", "refit"])
+def test_a_copy_is_barred_though_a_ridge_leaves_it_the_best_score(rule):
+    X, _ = integers()
+    X = X[:, :4] / X[:, :4].std(axis=0)
+    X[:, 1] = X[:, 0]
+    subset, _ = make_subset(X, 9 * X[:, 0] + X[:, 3], 1.0, True, False)
+    subset.add(0)
+    assert subset._find_addition(rule) == 3

@@ -187,7 +187,7 @@ def check_have_an_order(column: np.ndarray | None, name: str) -> None:
 def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and math.isnan(value)
+    return isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def as_column(y: Any) -> np.ndarray | None:
