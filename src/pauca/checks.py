@@ -69,6 +69,14 @@ class ParameterChecks:
         if value is not None and not callable(value):
             raise TypeError(self.message(name, "a callable or None", value))
 
+    def optional_text(self, name: str, value: Any) -> str | None:
+        """A text that is not empty, or None."""
+        if not isinstance(value, str | None):
+            raise TypeError(self.message(name, "a str or None", value))
+        if value is not None and not value.strip():
+            raise ValueError(self.message(name, "a str that is not empty, or None", value))
+        return value
+
     def time_limit(self, value: Any) -> float | None:
         """A positive number of seconds, or None for no limit."""
         return None if value is None else self.number("time_limit", value, positive=True)

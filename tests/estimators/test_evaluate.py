@@ -1,5 +1,6 @@
 """Figures of textbooks, standard errors and evaluations, judged by statsmodels and scikit-learn."""
 
+import html
 import pickle
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import accuracy_score, confusion_matrix, d2_tweedie_score, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, d2_tweedie_score, f1_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
 
 import pauca
@@ -15,7 +16,7 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.estimators.refits_on_rows import held_out_score
 from pauca.losses import NegativeBinomial, Tweedie
 from pauca.model_selection.scoring import scorer_for
-from pauca.report.model_data import Findings, model_data_of
+from pauca.report.model_data import Findings, model_data_of, with_class_names
 from pauca.report.sections import header
 
 
@@ -515,3 +516,34 @@ def test_scores_of_nested_folds_are_those_that_sizes_are_compared_by(tumours, sc
     assert score == pytest.approx(choice.mean[choice.position(model.k_)], rel=1e-5)
     assert ("average_precision is that of class 'malignant'." in model.summary()) == (scoring is not None)
     assert ("average_precision is that of class" in header(model_data_of(model), "a title")) == (scoring is not None)
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+@pytest.mark.parametrize(
+    ("labels", "positive"), [(["1", "2"], "2"), ([1, 2], "1"), ([-1.0, 1.0], "1.0"), ([False, True], "True")]
+)
+def test_scores_of_one_class_name_the_class_that_scikit_learn_scores(tumours, tmp_path, labels, positive):
+    X, y = tumours
+    X, y = X.iloc[:150, :3], np.array(labels)[(y[:150] == "malignant").astype(int)]
+    model = SparseClassifier(k=range(1, 3), ridge=0.1, scoring="f1", cv=2).fit(X, y)
+    scores = [
+        f1_score(y[fold.test].astype(str), one.predict(X.iloc[fold.test]).astype(str), pos_label=positive)
+        for fold in model._training_data.folds
+        for one in [SparseClassifier(k=1, ridge=0.1).fit(X[fold.weights > 0], y[fold.weights > 0])]
+    ]
+    assert model.path_.choice.fold_scores[:, 0] == pytest.approx(scores)
+    assert f"f1 is that of class {positive!r}." in model.summary()
+    model.save(tmp_path / "model.json")
+    assert f"f1 is that of class {positive!r}." in pauca.load(tmp_path / "model.json").summary()
+    data = with_class_names(model_data_of(model), ["ill", "well"])
+    name = "ill" if positive == str(labels[0]) else "well"
+    assert f"f1 is that of class {name!r}." in html.unescape(header(data, "a title"))
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+def test_a_score_of_ones_own_is_not_said_to_be_of_a_class(tumours):
+    def f1(model, X, y):
+        return model.score(X, y)
+
+    model = SparseClassifier(k=range(1, 3), ridge=0.1, scoring=f1, cv=2).fit(tumours[0].iloc[:99, :3], tumours[1][:99])
+    assert "is that of class" not in model.summary()

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import pauca
-from pauca import SparseClassifier, SparseCox, SparseRegressor, __version__
+from pauca import L1Classifier, SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor, __version__
 from pauca.report.size_explorer import score_text
 from pauca.results.choice import Choice
 
@@ -64,11 +64,45 @@ def test_classes_have_names_for_people(tumours, tmp_path):
     assert "has cancer is predicted where its probability is at least 0.5" in said
     assert "class 1" not in said
     assert model.to_points(cv=None, outcome="cancer").to_html().count("isk of cancer") >= 1
-    for wrong in ("cancer", ["one"], ["same", "same"]):
-        with pytest.raises(ValueError, match="class_names must be 2 different names, one for each of 0, 1"):
+    no_names = (
+        ["well", None],
+        ["well", ""],
+        ["well", " "],
+        ["well", 5],
+        [0, 1],
+        5,
+        "",
+        "no",
+        {"a", "b"},
+        {"a": 1, "b": 2},
+    )
+    for wrong in ("cancer", ["one"], ["same", "same"], iter(names), np.array(names)[:, None], *no_names):
+        with pytest.raises(
+            ValueError, match=r"class_names must be a list of 2 .*, one for each of 0, 1, in this order"
+        ):
             model.report(tmp_path / "page.html", class_names=wrong)
+    for fine in (tuple(names), np.array(names), pd.Series(names, index=[7, 3]), pd.Index(names)):
+        assert model._class_names(fine) == names
+    with pytest.raises(TypeError, match="outcome"):
+        model.to_points(cv=None, outcome=5)
+    with pytest.raises(ValueError, match="outcome"):
+        model.to_points(cv=None, outcome="")
     with pytest.raises(ValueError, match="class_names are for classifiers"):
         SparseRegressor(k=1).fit(X[:50], X.iloc[:50, 0]).report(tmp_path / "page.html", class_names=names)
+
+
+@pytest.mark.parametrize("model", [SparseOrdinalClassifier(k=1), L1Classifier(radius=1.0)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_all_classifiers_have_names_of_classes_for_people(model, n_classes, tmp_path):
+    X = np.random.default_rng(0).standard_normal((90, 3))
+    y = np.digitize(X[:, 1] + X[:, 2], [-0.5, 0.5][: n_classes - 1]) + 41
+    names = ["mild", "bad", "dire"][:n_classes]
+    model.fit(X, y).report(tmp_path / "page.html", class_names=names)
+    said = words(tmp_path / "page.html")
+    assert all(name in said for name in names)
+    assert not any(f" {label}" in said for label in model.classes_)
+    with pytest.raises(ValueError, match="class_names must be a list of"):
+        model.report(tmp_path / "page.html", class_names=set(names))
 
 
 def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):

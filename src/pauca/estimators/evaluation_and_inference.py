@@ -71,6 +71,7 @@ class EvaluationMixin:
     _settings: Any
     _fold_classes: Any
     _outcomes: Any
+    _class_names: Any
     _search: Any
     _predicted: Any
     _probabilities: Any
@@ -284,7 +285,7 @@ class EvaluationMixin:
             are folds, and the figures are not optimistic.
         n_resamples : int, default=200
             Resamples for the intervals of coefficients; 0 for no intervals.
-        class_names : sequence of str, default=None
+        class_names : list, tuple, array or Series of str, default=None
             What to call the classes on the page, in the order of ``classes_``: ``["alive", "dead"]`` for 0 and 1. Of
             two classes the second is the event.
 
@@ -301,23 +302,6 @@ class EvaluationMixin:
         given = {"X": X, "y": y, "offset": offset, "exposure": exposure, "threshold": threshold}
         names = self._class_names(class_names)
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples, class_names=names)
-
-    def _class_names(self, given: Sequence[str] | None) -> list[str] | None:
-        """Names of the classes for people, checked."""
-        if given is None:
-            return None
-        check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        if classes is None:
-            raise ValueError("class_names are for classifiers, and this model predicts numbers.")
-        names = [given] if isinstance(given, str) else [str(name) for name in given]
-        if len(names) != len(classes) or len(set(names)) < len(names):
-            labels = ", ".join(str(label) for label in classes)
-            raise ValueError(
-                f"class_names must be {len(classes)} different names, one for each of {labels}, in this order; got "
-                f"{given!r}."
-            )
-        return names
 
     def _write_report(
         self,

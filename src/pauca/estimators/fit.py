@@ -391,6 +391,7 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     size_range, runs, design = _compared_sizes(inputs)
     run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
     searches, stop = selection.searches(), selection.stopped_early
+    choice = choice if held_out.scorer is None else replace(choice, scored_class=held_out.scorer.scored_class)
     held_out_models = selection.held_out_models(choice)
     runs_of_all = selection.all_runs()
     return SearchResult(run, choice.chosen, choice, *ridges, searches, runs_of_all, stop, held_out=held_out_models)

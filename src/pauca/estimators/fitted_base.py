@@ -294,7 +294,13 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         return to_onnx(self)
 
     @shows_progress
-    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser.
 
         The page holds the chosen features with their importances, a slider over all sizes of the path with what every
@@ -308,6 +314,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
             The file, such as ``"report.html"``.
         title : str or None, default=None
             What to write above the page. None: what is known of the model.
+        class_names : list, tuple, array or Series of str, default=None
+            What to call the classes on the page, in the order of ``classes_``.
 
         Examples
         --------
@@ -322,7 +330,26 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         from pauca.report import write_report
 
         check_is_fitted(self)
-        write_report(self, path, title)
+        write_report(self, path, title, class_names=self._class_names(class_names))
+
+    def _class_names(self, given: Any) -> list[str] | None:
+        """Names of the classes for people, checked."""
+        if given is None:
+            return None
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            raise ValueError("class_names are for classifiers, and this model predicts numbers.")
+        # Arrays, series and indices have tolist(); sets and dicts have no order that could be that of the classes.
+        names = given.tolist() if hasattr(given, "tolist") else given
+        ordered = isinstance(names, list | tuple) and all(isinstance(name, str) and name.strip() for name in names)
+        if not ordered or len(names) != len(classes) or len(set(names)) < len(names):
+            labels = ", ".join(str(label) for label in classes)
+            raise ValueError(
+                f"class_names must be a list of {len(classes)} different names, each a text that is not empty, one for "
+                f"each of {labels}, in this order; got {given!r}."
+            )
+        return [str(name) for name in names]
 
     def _explained_of(self) -> str:
         loss = self.loss if isinstance(self.loss, Loss) else resolve(self.loss, classes=is_classifier(self))

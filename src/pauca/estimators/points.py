@@ -77,8 +77,9 @@ class PointsMixin:
             raise ValueError("to_points has no line for an offset: fit the model without one.")
         if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
-        phase("finding whole points")
         check, problem = ParameterChecks("to_points"), data.problem
+        outcome = check.optional_text("outcome", outcome)
+        phase("finding whole points")
         names = column_names(self.path_.column_names, self.support_)
         check_cuts(cuts, names)
         found = [] if cv is None else make_folds(cv, data.y, None, data.weights, classifies=True)

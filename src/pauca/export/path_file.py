@@ -295,6 +295,7 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "instead_of": choice.instead_of,
         **({"held_out": _write_figures(choice.held_out)} if choice.held_out else {}),
         **({"fewer_units": list(choice.fewer_units)} if choice.fewer_units else {}),
+        **({} if choice.scored_class is None else {"scored_class": choice.scored_class}),
     }
 
 
@@ -317,7 +318,7 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
 def _read_choice(reader: JsonReader, models: dict[int, Model], n_units: int) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
     names += ["best", "ended", "falling", "n_folds", "difference_error", "surface", "one_error_size", "instead_of"]
-    fields = reader.fields(names, optional=["held_out", "fewer_units"])
+    fields = reader.fields(names, optional=["held_out", "fewer_units", "scored_class"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
@@ -346,6 +347,7 @@ def _read_choice(reader: JsonReader, models: dict[int, Model], n_units: int) -> 
         fields["one_error_size"].optional(lambda size: size.integer(0, max(models))),
         fields["instead_of"].string(),
         tuple(fields["fewer_units"].increasing_integers(n_units - 1)) if "fewer_units" in fields else (),
+        fields["scored_class"].integer(0, 1) if "scored_class" in fields else None,
     )
 
 

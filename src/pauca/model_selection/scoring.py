@@ -23,6 +23,8 @@ from pauca.runs.problem import Target
 FEW_ROWS = 50
 """Rows on which a scorer is tried before any search, beside one of each class."""
 
+OF_ONE_CLASS = frozenset({"average_precision", "f1", "jaccard", "precision", "recall"})
+"""Scores of scikit-learn that are about one of two classes."""
 
 Models = dict[int, Model]
 """Models by size, or by their position among others; the empty one has number 0."""
@@ -50,6 +52,15 @@ class Scorer:
     estimator: Any
     by_name: bool = False
     """Whether it is one of scikit-learn's own, which know nothing of the user's classes."""
+
+    @property
+    def scored_class(self) -> int | None:
+        """The place of the one of two classes that the score is about; None where it is about all rows alike."""
+        classes = getattr(self.estimator, "classes_", None)
+        if not self.by_name or self.name not in OF_ONE_CLASS or classes is None or len(classes) != 2:
+            return None
+        # To scikit-learn the number 1 is the positive class; of all others ``scores`` makes the second one that.
+        return 0 if classes.dtype.kind in "biuf" and classes[0] == 1 else 1
 
     def check(self, X: Any, y: np.ndarray, n_outputs: int) -> None:
         """Raise an error before any search if the scorer cannot score such a target."""

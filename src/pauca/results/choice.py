@@ -88,6 +88,8 @@ class Choice:
         What was chosen, in words, where the scores are about other ridges: those of ``at(size, ridge="best")``.
     fewer_units : tuple of int
         The features, or groups, of the model that ``fewer`` speaks of, where that model is not on the path.
+    scored_class : int or None
+        Which of two classes the score is about, by its place among them; None where it is about all rows alike.
     """
 
     rule: Rule
@@ -107,6 +109,7 @@ class Choice:
     one_error_size: int | None = None
     instead_of: str = ""
     fewer_units: tuple[int, ...] = ()
+    scored_class: int | None = None
 
     @property
     def by_folds(self) -> bool:

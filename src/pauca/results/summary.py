@@ -41,17 +41,11 @@ def notes_on_loss(dispersion: float | None, known_part: str | None) -> list[str]
     return notes if known_part is None else [*notes, KNOWN_PARTS[known_part]]
 
 
-# Scores of scikit-learn that are about one of two classes.
-OF_ONE_CLASS = frozenset({"average_precision", "f1", "jaccard", "precision", "recall"})
-
-
 def notes_on_score(path: Path) -> Iterator[str]:
     """Which class the score is about that chose the size, unless it is about all rows alike."""
-    if path.choice is None or path.two_classes is None or path.choice.scoring not in OF_ONE_CLASS:
-        return
-    # To scikit-learn the class 1 is the positive one; of classes that are text the second is.
-    event = next((name for name in path.two_classes if name in ("1", "1.0", "True")), path.two_classes[1])
-    yield f"{path.choice.scoring} is that of class {event!r}."
+    choice, classes = path.choice, path.two_classes
+    if choice is not None and choice.scored_class is not None and classes is not None:
+        yield f"{choice.scoring} is that of class {classes[choice.scored_class]!r}."
 
 
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.

@@ -38,7 +38,7 @@ SMALL_SHARES = (
 
 
 @register_estimator("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
-class SparseCox(SurvivalEvaluationMixin, SparseModel):
+class SparseCox(SurvivalEvaluationMixin, SparseModel):  # type: ignore[misc]
     """The best model of proportional hazards (Cox 1972) with few features.
 
     Minimises minus the log partial likelihood, divided by the sum of the row weights, plus
