@@ -313,8 +313,4 @@ def test_previews_do_not_depend_on_what_is_previewed_beside_them():
     for place in range(4):
         alone = model.with_each(new[place : place + 1], np.full(1, 1e-6), accuracy)
         np.testing.assert_allclose(alone.value[0], added.value[place], rtol=1e-9)
-        # Steps of many classes are in single precision.
-        np.testing.assert_allclose(alone.inverse[0], added.inverse[place], rtol=1e-3, atol=1e-3)
-        with_it = Restricted(loss, rows, np.vstack([columns, new[place]]), np.append(penalty, 1e-6))
-        there = with_it.value(added.coef[place], with_it.scores(added.coef[place]))
-        np.testing.assert_allclose(added.value[place], there, rtol=1e-12)
+        np.testing.assert_allclose(alone.inverse[0], added.inverse[place], rtol=1e-6, atol=1e-6)

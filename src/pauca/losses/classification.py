@@ -161,7 +161,7 @@ class Multinomial(Loss):
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         slope = _softmax(a)
-        slope.reshape(-1)[_own_places(y)] -= 1.0
+        slope[y.astype(np.intp), np.arange(len(y))] -= 1.0
         return slope
 
     def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -170,7 +170,7 @@ class Multinomial(Loss):
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
         p = _softmax(a)
         slope = p.copy()
-        slope.reshape(-1)[_own_places(y)] -= 1.0
+        slope[y.astype(np.intp), np.arange(len(y))] -= 1.0
         return Slopes(slope, p)
 
     def coupling(self, curvature: np.ndarray) -> np.ndarray:
@@ -212,20 +212,12 @@ class Multinomial(Loss):
 
     @staticmethod
     def _own(y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return a.take(_own_places(y))
-
-
-def _own_places(y: np.ndarray) -> np.ndarray:
-    """Where the entries of the rows' own classes are in an array of shape (C, n), counted row after row."""
-    places = y.astype(np.intp)
-    places *= len(y)
-    places += np.arange(len(y))
-    return places
+        return a[y.astype(np.intp), np.arange(len(y))]
 
 
 def _softmax(a: np.ndarray) -> np.ndarray:
-    """Probabilities of classes with scores of shape (C, n), in the same precision."""
-    p = np.subtract(a, a.max(axis=0), order="C")
+    """Probabilities of classes with scores of shape (C, n)."""
+    p = a - a.max(axis=0)
     np.exp(p, out=p)
     p /= p.sum(axis=0)
     return p

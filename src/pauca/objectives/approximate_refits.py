@@ -148,12 +148,8 @@ class _Steps:
         new_penalty: np.ndarray | None = None,
     ) -> None:
         b, outputs, rows = len(coef), len(model.coef), model.rows
-        self._loss, self._value, self._double = model.loss, model.value, (model.columns, rows.weights, new)
-        # Where outputs share a loss, an exponential for each is most of the work. In single precision it takes a fifth
-        # of the time, and is off by far less than what so few steps leave; the values reached are in double precision.
-        self._precision = np.float32 if model.loss.joint else np.float64
-        self._columns, self._weights = self._converted(model.columns), self._converted(rows.weights)
-        self._new = None if new is None else self._converted(new)
+        self._loss, self._columns, self._weights, self._value = model.loss, model.columns, rows.weights, model.value
+        self._new = new
         self._shape = outputs, b, len(rows.weights)
         # Targets of all models, as the loss takes them: one line, or a line for each model.
         self._y = np.tile(rows.y, b) if model.loss.joint else np.broadcast_to(rows.y[0], (b, len(rows.weights)))
@@ -171,7 +167,7 @@ class _Steps:
         coef[:, : outputs * size] = model.coef.ravel()
         derivative, curvature = model.loss.slopes(model.rows.y if model.loss.joint else model.rows.y[0], _own(model))
         steps = cls(model, coef, _bordered(model, curvature, new, penalty), new, penalty)
-        steps._scores = np.broadcast_to(steps._converted(model.scores)[:, None], steps._shape)
+        steps._scores = np.broadcast_to(model.scores[:, None], steps._shape)
         steps._gradient = np.zeros_like(coef)
         steps._gradient[:, outputs * size :] = new @ np.atleast_2d(model.rows.weights * derivative).T
         return steps
@@ -196,17 +192,6 @@ class _Steps:
 
     _scores: np.ndarray
     _gradient: np.ndarray
-
-    def _converted(self, numbers: np.ndarray) -> np.ndarray:
-        """Some numbers in the precision of the steps."""
-        return numbers.astype(self._precision, copy=False)
-
-    def _end_steps(self) -> None:
-        """From here on numbers are in double precision."""
-        if self._precision is not np.float64:
-            self._precision = np.float64
-            self._columns, self._weights, self._new = self._double
-            self._scores = self._scores_of(self._coef)
 
     def _shrink(self) -> None:
         """Take the best of a few multiples of the coefficients: without a unit a model is less certain of its classes.
@@ -234,7 +219,6 @@ class _Steps:
                     break
                 every = len(going) == len(step)
                 stuck[self._move(going, *((step, predicted) if every else (step[going], predicted[going])))] = True
-            self._end_steps()
             values = self._values()
             if accuracy.renewed:
                 predicted = np.fmax(predicted, self._gain_of_one())
@@ -304,8 +288,7 @@ class _Steps:
             reach *= np.minimum(np.maximum(share, 0.1), 0.7)[:, None]
             step = moving.step[open_]
             there = moving.before[open_] + reach * step
-            change = self._converted(reach) * moving.change[:, open_]
-            coef[open_], scores_there = there, moving.start[:, open_] + change
+            coef[open_], scores_there = there, moving.start[:, open_] + reach * moving.change[:, open_]
             scores[:, open_] = scores_there
             gradient[open_] = slopes = self._gradient_at(there, scores_there, moving.places[open_])
             slope = np.vecdot(slopes, step)
@@ -316,7 +299,6 @@ class _Steps:
     def _scores_of(self, coef: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Scores of some of the models, shape (C, b, G)."""
         outputs, shared = self._shape[0], self._shape[0] * len(self._columns)
-        coef = self._converted(coef)
         scores = coef[:, :shared].reshape(len(coef), outputs, -1).transpose(1, 0, 2) @ self._columns
         if self._new is not None:
             scores += coef[:, shared:].T[:, :, None] * self._new[some]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pauca.losses import Loss
@@ -30,9 +28,7 @@ def joint_line_gains(
 ) -> np.ndarray | None:
     """``Q(w) - min_t Q(w + t e_j')`` over one coefficient for every output, for several columns j at once.
 
-    Newton's method, each step of which is a product of arrays that hold several columns. Steps are taken in single
-    precision, in which exponentials take a fifth of the time, unless they do not converge: the values that they reach,
-    on which they have next to no effect, are in double precision.
+    Newton's method, each step of which is a product of arrays that hold several columns.
 
     Parameters
     ----------
@@ -48,25 +44,11 @@ def joint_line_gains(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for start in range(0, len(columns), at_once):
             some = slice(start, start + at_once)
-            found = _Lines(loss, rows, scores, columns[some], penalty[some], np.float32).gains()
-            if found is None:
-                found = _Lines(loss, rows, scores, columns[some], penalty[some], np.float64).gains()
+            found = _Lines(loss, rows, scores, columns[some], penalty[some]).gains()
             if found is None:
                 return None
             gains.append(found)
     return np.concatenate(gains)
-
-
-class _InSteps(NamedTuple):
-    """What steps are computed from, in their precision."""
-
-    scores: np.ndarray
-    columns: np.ndarray
-    weighted: np.ndarray
-    squares: np.ndarray
-    """Weighted."""
-    root: np.ndarray
-    """The columns times the roots of the weights."""
 
 
 class _Lines:
@@ -77,16 +59,12 @@ class _Lines:
     t, gradient : (b, C), one coefficient for every output and column; arrays over rows : (C, b, G)
     """
 
-    def __init__(
-        self, loss: Loss, rows: Rows, scores: np.ndarray, columns: np.ndarray, penalty: np.ndarray, precision: type
-    ) -> None:
+    def __init__(self, loss: Loss, rows: Rows, scores: np.ndarray, columns: np.ndarray, penalty: np.ndarray) -> None:
         self._loss, self._scores, self._columns, self._penalty = loss, scores[:, None, :], columns, penalty[:, None]
         self._weights, self._y = rows.weights, np.tile(rows.y, len(columns))
-        weighted = columns * rows.weights
-        squares = weighted * columns
-        self._total = squares.sum(axis=1)
-        numbers = (self._scores, columns, weighted, squares, columns * np.sqrt(rows.weights))
-        self._in_steps = _InSteps(*(part.astype(precision, copy=False) for part in numbers))
+        self._weighted = columns * rows.weights
+        self._squares = self._weighted * columns
+        self._root = columns * np.sqrt(rows.weights)
         self._shape = (len(scores), *columns.shape)
 
     def gains(self) -> np.ndarray | None:
@@ -124,28 +102,28 @@ class _Lines:
             length[far] *= 0.5
         return None
 
+    def _at(self, t: np.ndarray) -> np.ndarray:
+        return (self._scores + t.T[:, :, None] * self._columns).reshape(len(self._scores), -1)
+
     def _values(self, t: np.ndarray) -> np.ndarray:
-        there = (self._scores + t.T[:, :, None] * self._columns).reshape(len(self._scores), -1)
-        losses = self._loss.value(self._y, there).reshape(self._columns.shape)
+        losses = self._loss.value(self._y, self._at(t)).reshape(self._columns.shape)
         return np.asarray(losses @ self._weights + 0.5 * (self._penalty * t * t).sum(axis=1))
 
     def _derivatives(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient, and the curvature of every row."""
-        scores, columns, weighted, _, _ = self._in_steps
-        there = scores + t.T.astype(columns.dtype)[:, :, None] * columns
-        derivative, curvature = self._loss.slopes(self._y, there.reshape(len(scores), -1))
-        gradient = np.einsum("cbn,bn->bc", derivative.reshape(self._shape), weighted) + self._penalty * t
+        derivative, curvature = self._loss.slopes(self._y, self._at(t))
+        gradient = np.einsum("cbn,bn->bc", derivative.reshape(self._shape), self._weighted) + self._penalty * t
         return gradient, curvature
 
     def _hessian(self, curvature: np.ndarray) -> np.ndarray:
         """Shape (b, C, C)."""
         coupling = self._loss.coupling(curvature)
         assert coupling is not None
-        part = (coupling.reshape(self._shape) * self._in_steps.root).transpose(1, 0, 2)
-        hessian = (-part @ part.transpose(0, 2, 1)).astype(np.float64)
+        part = (coupling.reshape(self._shape) * self._root).transpose(1, 0, 2)
+        hessian = -part @ part.transpose(0, 2, 1)
         # What all outputs share changes no loss of a row; any positive curvature there will do.
-        hessian += (self._total / self._shape[0])[:, None, None]
+        hessian += (self._squares.sum(axis=1) / self._shape[0])[:, None, None]
         diagonal = np.einsum("bcc->bc", hessian)
-        diagonal += np.einsum("cbn,bn->bc", curvature.reshape(self._shape), self._in_steps.squares) + self._penalty
+        diagonal += np.einsum("cbn,bn->bc", curvature.reshape(self._shape), self._squares) + self._penalty
         diagonal *= 1 + DAMPING
         return np.asarray(hessian)

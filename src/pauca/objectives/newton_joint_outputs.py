@@ -49,14 +49,6 @@ LEFT_OUT_ABOVE = 0.8
 # enclose a minimum along a step are not looked at again.
 SETTLED_BELOW = 1e-6
 
-# As long as steps promise more than this share of the value, exponentials are taken in single precision, which is five
-# times as fast: what they are off by changes where a step leads, but not where the last ones end.
-SINGLE_PRECISION_ABOVE = 1e-3
-
-# After a step of some length so many times this length is tried first for the next: near infinity, where one step after
-# the other is short, all the way along a step tells little.
-FIRST_LENGTH = 4.0
-
 # Blocks are inverted together as long as that takes about so many operations; the clock is read between.
 INVERTED_WORK = 1 << 24
 
@@ -103,8 +95,6 @@ class JointOutputs:
         self._inverse: np.ndarray | None = None
         """What steps are preconditioned by: the inverse Hessian, (1, C q, C q), or that of its blocks, (C, q, q)."""
         self._products = 0
-        self._single = False
-        """Whether exponentials are taken in single precision."""
         self._shared: np.ndarray | None = None
 
     def minimise(
@@ -139,7 +129,6 @@ class JointOutputs:
     def _minimise(
         self, start: np.ndarray, scores: np.ndarray | None, about: float, accuracy: Accuracy
     ) -> Minimum | None:
-        self._single = accuracy.within >= SINGLE_PRECISION_ABOVE
         at = self._point(1.0, start, start @ self._columns if scores is None else scores)
         enough = max(accuracy.within, LINE_SEARCH_SLACK)
         most = min(accuracy.most_steps, MOST_STEPS)
@@ -157,7 +146,6 @@ class JointOutputs:
                     return self._ended(at.coef, predicted)
                 before = value
             nothing_left = predicted <= LINE_SEARCH_SLACK * about
-            self._single = predicted > SINGLE_PRECISION_ABOVE * about
             found = at if nothing_left else self._search(at, step, predicted)
             if (nothing_left or found.length == 1.0) and predicted <= enough * about:
                 ended = self._ended(found.coef)
@@ -171,8 +159,7 @@ class JointOutputs:
         return self._ended(at.coef, predicted) if most == accuracy.most_steps else None
 
     def _point(self, length: float, coef: np.ndarray, scores: np.ndarray) -> _Point:
-        derivative, curvature = self._loss.slopes(self._y, scores.astype(np.float32) if self._single else scores)
-        curvature = curvature.astype(np.float64, copy=False)
+        derivative, curvature = self._loss.slopes(self._y, scores)
         gradient = (derivative * self._weights) @ self._columns.T
         gradient += self._penalty * coef
         return _Point(length, coef, scores, gradient, derivative, curvature)
@@ -276,23 +263,18 @@ class JointOutputs:
     def _search(self, at: _Point, step: np.ndarray, predicted: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
-        first, slope = FIRST_LENGTH * at.length, np.nan
-        if first >= 1.0:
-            first, end = 1.0, self._reached(at, step, change, 1.0)
-            slope = float(np.vdot(end.gradient, step))
-            if -2.0 * SMOOTH_SLOPE * predicted <= slope <= 2.0 * SMOOTH_RISE * predicted:
-                return end
+        end = self._reached(at, step, change, 1.0)
+        slope = float(np.vdot(end.gradient, step))
+        if -2.0 * SMOOTH_SLOPE * predicted <= slope <= 2.0 * SMOOTH_RISE * predicted:
+            return end
         ridge = float(np.sum(self._penalty * at.coef * step)), float(np.sum(self._penalty * step * step))
-        line = Line(self._loss, self._rows, at, change, ridge, SETTLED_BELOW * predicted, single=self._single)
-        if first == 1.0:
-            line.take(end.derivative, slope)
+        line = Line(self._loss, self._rows, at, change, ridge, SETTLED_BELOW * predicted)
+        line.take(end.derivative, slope)
 
         def end_of(length: float) -> tuple[float, float]:
-            return (slope if length == first == 1.0 else line.slope(length)), length
+            return (slope if length == 1.0 else line.slope(length)), length
 
-        length = search_by_slope(
-            end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS, length=first
-        )
+        length = search_by_slope(end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
         return at._replace(length=0.0) if length is None else self._reached(at, step, change, length)
 
     def _reached(self, at: _Point, step: np.ndarray, change: np.ndarray, length: float) -> _Point:
@@ -314,19 +296,9 @@ class Line:
     """
 
     def __init__(
-        self,
-        loss: Loss,
-        rows: Rows,
-        at: _Point,
-        change: np.ndarray,
-        ridge: tuple[float, float],
-        negligible: float,
-        *,
-        single: bool = False,
+        self, loss: Loss, rows: Rows, at: _Point, change: np.ndarray, ridge: tuple[float, float], negligible: float
     ) -> None:
-        self._loss, self._y, self._weights = loss, rows.y, rows.weights
-        self._scores: np.ndarray = at.scores.astype(np.float32) if single else at.scores
-        self._change: np.ndarray = change.astype(np.float32) if single else change
+        self._loss, self._y, self._weights, self._scores, self._change = loss, rows.y, rows.weights, at.scores, change
         self._constant, self._rising = ridge
         """What the slope is beside that of the open rows, at the start of the step, and how fast it rises."""
         self._settled_below = negligible / len(rows.weights)
@@ -335,7 +307,7 @@ class Line:
 
     def slope(self, length: float) -> float:
         """The slope at some length."""
-        derivative = self._loss.derivative(self._y, self._scores + float(length) * self._change)
+        derivative = self._loss.derivative(self._y, self._scores + length * self._change)
         slopes = self._slopes(derivative)
         total = self._constant + length * self._rising + float(np.sum(slopes))
         self._narrow(slopes, total)

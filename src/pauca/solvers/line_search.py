@@ -94,13 +94,7 @@ class SlopeBracket:
 
 
 def search_by_slope(
-    end_of: Callable[[float], tuple[float, Point]],
-    predicted: float,
-    *,
-    fall: float,
-    rise: float,
-    most_trials: int,
-    length: float = 1.0,
+    end_of: Callable[[float], tuple[float, Point]], predicted: float, *, fall: float, rise: float, most_trials: int
 ) -> Point | None:
     """All the way along a step of a convex function if the slope there is small enough, else to where it is.
 
@@ -114,15 +108,13 @@ def search_by_slope(
         The shares of the first slope that may be left at the end, and that it may rise again.
     most_trials : int
         How many lengths are tried.
-    length : float
-        The first of them.
 
     Returns
     -------
     Point or None
         The end of the step; None if none of these lengths will do.
     """
-    first = -2.0 * predicted
+    length, first = 1.0, -2.0 * predicted
     bracket: SlopeBracket | None = None
     for _ in range(most_trials):
         slope, point = end_of(length)

@@ -137,10 +137,10 @@ class FitCache:
         return found
 
     def _exactly(self, value: float) -> Accuracy:
-        return EXACT_ENOUGH if self.nearly_separated(value) else EXACT
+        """How accurately a model is fitted whose value is about this."""
+        return EXACT_ENOUGH if self._nearly_separable(value) else EXACT
 
-    def nearly_separated(self, value: float) -> bool:
-        """Whether a model of this value nearly separates many classes."""
+    def _nearly_separable(self, value: float) -> bool:
         return self.objective.smooth.joint and value < NEARLY_SEPARABLE * self.null.value
 
     def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
@@ -176,7 +176,7 @@ class FitCache:
             return [self.preview(fit, support) for support in supports]
         known = self._previews_from(fit)
         unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
-        if unknown and not added and self.nearly_separated(fit.value):
+        if unknown and not added and self._nearly_separable(fit.value):
             known.update({support: self._newton_preview(fit, support) for support in unknown})
         elif unknown:
             make = self._previews_with if added else self._previews_without
@@ -253,7 +253,7 @@ class FitCache:
             known = self._known.get(frozenset(fit.units) - {unit})
             values[unit] = np.nan if known is None else known.value
         unknown = [unit for unit, value in values.items() if np.isnan(value)]
-        if unknown and self._together and not self.nearly_separated(fit.value):
+        if unknown and self._together and not self._nearly_separable(fit.value):
             values.update(zip(unknown, self._values_together(fit, unknown, accuracy), strict=True))
         elif unknown and self._together:
             values.update(zip(unknown, self._values_one_by_one(fit, unknown, accuracy), strict=True))

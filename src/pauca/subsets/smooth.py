@@ -54,12 +54,6 @@ CALIBRATION_RANGE = (1e-3, 1e6)
 REFITTED_PREVIEWS = 3
 REFITTED_ABOVE = 0.98
 
-# The same where many classes are all but separated, at this share of the empty model's value, and previews are far off:
-# with the former the order of the columns of ten digits decided which models of 18 to 20 pixels were found.
-ALL_BUT_SEPARATED = 0.03
-REFITTED_IF_SEPARATED = 5
-REFITTED_ABOVE_IF_SEPARATED = 0.5
-
 
 class SmoothCache(SubsetCache):
     """What all subsets of one smooth objective share: fits and the quadratics around them."""
@@ -300,18 +294,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         found = self._previews(self._fit, addable, slack, count=count)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
         per_price = self.limits.per_price(gains)
-        separated = self.objective.smooth.joint and self.value < ALL_BUT_SEPARATED * self.null_value
-        close = highest_scores(per_price, REFITTED_IF_SEPARATED if separated else REFITTED_PREVIEWS)
-        share = REFITTED_ABOVE_IF_SEPARATED if separated else REFITTED_ABOVE
-        best = 0.0
-        for unit in [one for one in close if per_price[one] > share * per_price[close[0]]]:
-            if not (separated and count == 1 and self.limits.trivial):
-                gains[unit] = self.decrease(unit)
-                continue
-            # Only the best is asked for: refits that are seen to end above it are given up.
-            fit = self._cache.fits.below(self.value - best, frozenset([*self.support, unit]), self._fit)
-            gains[unit] = -np.inf if fit is None else self.value - fit.value
-            best = max(best, gains[unit])
+        close = highest_scores(per_price, REFITTED_PREVIEWS)
+        for unit in [one for one in close if per_price[one] > REFITTED_ABOVE * per_price[close[0]]]:
+            gains[unit] = self.decrease(unit)
         return gains
 
     def _previews(

@@ -61,14 +61,10 @@ class SwapSearch:
                 names = list(added)
                 return [(units[out], names[into]) for into, out in pairs[:MOST_REFITTED]]
             unknown = {out for _, out in pairs} - known
-            if self._fits.nearly_separated(self._fit.value):
-                # Each takes nearly as long as a refit, and what it tells of the others may rule them out.
-                unknown = {next(out for _, out in pairs if out in unknown)}
-            else:
-                # Where estimates are far off, one calibration after the other would have to be repeated.
-                looked_at *= 4
             known |= unknown
             self._calibrate(sorted(unknown))
+            # Where estimates are far off, one calibration after the other would have to be repeated.
+            looked_at *= 4
 
     def _calibrate(self, positions: list[int]) -> None:
         """Compare the estimates of removals with previews of the model without the units."""
