@@ -56,6 +56,11 @@ def test_criteria_of_every_size_are_those_of_statsmodels(diabetes):
     assert few["cp"].tolist() == pytest.approx(frame["cp"].tolist()[:4], abs=1e-6)
     assert "cp" not in SparseRegressor(k=3, ridge=0.1).fit(X, y).path_.to_frame()
     assert "cp" not in SparseRegressor(k=3).fit(X.iloc[:10], y.iloc[:10]).path_.to_frame()
+    for changed in (0, 1):  # the fit of all columns is made later, from arrays that may no longer hold what they held
+        data = [X.to_numpy(copy=True), y.to_numpy(copy=True)]
+        model = SparseRegressor(k=3).fit(*data)
+        data[changed] *= 1.01
+        assert "cp" not in model.path_.to_frame()
     chosen = SparseRegressor(criterion="bic").fit(X, y).path_
     assert chosen.to_frame()["bic"][3] == pytest.approx(frame.loc[3, "bic"])
     assert chosen.choice.mean.tolist() == pytest.approx(chosen.to_frame()["bic"].dropna().tolist())

@@ -346,3 +346,30 @@ def test_only_losses_that_users_wrote_are_checked(monkeypatch):
     SparseClassifier(k=1, ridge=0.1).fit(X, X[:, 0] > 0)
     with pytest.raises(AssertionError, match="checked"):
         SparseRegressor(k=1, loss=as_the_users(SquaredError())).fit(X, X[:, 0])
+
+
+class Asymmetric(Loss):
+    """Slope -4 far below the target and +1 far above it, over a width of 0.1: straight lines but for that."""
+
+    def value(self, y, a):
+        u = 10 * (a - y)
+        return 0.1 * (5 * np.logaddexp(0, u) - 4 * u - 5 * np.log(5) + 4 * np.log(4))
+
+    def derivative(self, y, a):
+        return 5 / (1 + np.exp(-np.clip(10 * (a - y), -700, 700))) - 4
+
+    def curvature(self, y, a):
+        p = 1 / (1 + np.exp(-np.clip(10 * (a - y), -700, 700)))
+        return 50 * p * (1 - p)
+
+
+@pytest.mark.parametrize("shift", [-1e6, 0.0, 300.0])
+def test_targets_far_from_zero_are_found_where_a_loss_has_no_curvature(shift):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 5))
+    y = shift + 30 * X[:, 1] + 10 * rng.standard_normal(80)
+    model = SparseRegressor(k=1, loss=Asymmetric()).fit(X, y)
+    assert model.support_.tolist() == [1]
+    assert np.mean(model.predict(X) < y) == pytest.approx(0.2, abs=0.03)
+    empty = model.at(0)
+    assert np.mean(empty.predict(X) < y) == pytest.approx(0.2, abs=0.03)

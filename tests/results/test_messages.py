@@ -534,3 +534,15 @@ def test_few_events_among_many_rows_are_warned_of():
     # The other outcome is the rare one, or the whole table is small: nothing is said of events.
     SparseClassifier(k=1, ridge=0.1).fit(X[:30], np.where(X[:30, 0] > 0.9, "ill", "well"))
     SparseCox(k=1, ridge=0.1).fit(X, pd.DataFrame({"event": y == "well", "time": ends}), event="event", time="time")
+
+
+def test_a_size_with_a_higher_score_is_named_where_caution_chose_another():
+    sizes, ridges = np.arange(4), np.array([0.1])
+    mean = np.array([[[0.0, 0.3, 0.2, 0.29]]])
+    error = np.array([[[0.1, 0.1, 0.1, 0.0]]])  # the last was compared with all others, and is the choice
+    surface = Surface(ridges, ridges, sizes, mean, error, 0.1, 0.1, error)
+    choice = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 3, surface, 3)
+    assert "3 with ridge 0.1 is the choice of" in choice.message
+    assert "1 with ridge 0.1 scored higher, 30.00 %, but does not count as the best" in choice.message
+    mean[..., 1] = 0.1
+    assert "3 with ridge 0.1 is best by" in choice.message

@@ -89,6 +89,7 @@ def test_choosing_k(settings):
     assert chunks.passes <= 8
 
 
+@pytest.mark.filterwarnings("ignore:There are only 6 rows of class")
 def test_a_class_that_the_sample_misses_is_found_by_the_checks():
     X, _ = classes()
     y = np.zeros(2500, dtype=int)

@@ -227,8 +227,9 @@ def fit_path(
     return FittedPath(path, found, problem.at_ridge(found.ridge), constraints, design.usable, again, data.table, folds)
 
 
-# Rows times columns squared, up to which the fit of all columns, for Mallows' Cp, takes about a second at most.
-FULL_FIT_NUMBERS = 1_000_000_000
+# Rows times columns squared, up to which the fit of all columns, for Mallows' Cp, takes about a tenth of a second: it
+# is made when a path is shown, saved or copied.
+FULL_FIT_NUMBERS = 50_000_000
 
 
 def path_statistics(
@@ -242,14 +243,24 @@ def path_statistics(
     few = n_columns < n_rows and design.n_rows * n_columns**2 <= FULL_FIT_NUMBERS
     full = None
     if plain and few and not isinstance(design, ChunkedDesign):
-        full = partial(_fit_of_all, design, np.ravel(target), weights, center=center)
+        full = partial(_fit_of_all, design, np.ravel(target), weights, models[0].loss, center=center)
     return FitStatistics(models, problem.measure, ridge, n_rows, n_columns, n_outputs, center, full)
 
 
-def _fit_of_all(design: Design, y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple[float, int]:
-    """Loss and rank of the least squares fit of all columns."""
+def _fit_of_all(
+    design: Design, y: np.ndarray, weights: np.ndarray, null: float, *, center: bool
+) -> tuple[float, int] | None:
+    """Loss and rank of the least squares fit of all columns; None if X or y are no longer those of the fit.
+
+    They are the user's own arrays. Columns are standardised by the moments of the fit, and ``null`` is the loss of the
+    empty model: other values would have others.
+    """
     y = y - y @ weights if center else y
-    return least_squares_loss(design.columns(np.flatnonzero(design.usable)), y, weights)
+    columns = design.columns(np.flatnonzero(design.usable))
+    moments = np.concatenate(
+        [columns**2 @ weights - 1.0, columns @ weights if center else [], [0.5 * y**2 @ weights / null - 1.0]]
+    )
+    return least_squares_loss(columns, y, weights) if np.allclose(moments, 0.0, atol=1e-6) else None
 
 
 def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:

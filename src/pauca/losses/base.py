@@ -8,6 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+# Constants to start from are looked for up to this score, and as closely as doubles tell them apart. A mean slope is
+# near zero if it is at most this share of the one before; that of squared error is rounding.
+LARGEST_SCORE = 1e150
+NEAR_ZERO = 1e-3
+BISECTIONS = 60
+
 
 class Slopes(NamedTuple):
     """First and second derivative of a loss at given scores, elementwise."""
@@ -189,8 +195,24 @@ class Loss(ABC):
         return a
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
-        """A constant score near the best one, to start from; infinite if that is, as for a class without weight."""
-        return 0.0
+        """A constant score near the best one, to start from; infinite if that is, as for a class without weight.
+
+        That is 0, unless a Newton step from there does not bring the mean slope near zero: a loss that is all but
+        linear far from its target has no curvature to step by.
+        """
+
+        def mean(found: Any) -> float:
+            # What has another shape is refused elsewhere, with the name of the method.
+            return float(np.ravel(weights) @ np.ravel(found)) if np.shape(found) == np.shape(y) else np.nan
+
+        def slope(score: float) -> float:
+            return mean(self.derivative(y, np.full(np.shape(y), score)))
+
+        at_zero, bend = slope(0.0), mean(self.curvature(y, np.zeros(np.shape(y))))
+        step = -at_zero / bend if bend > 0 else np.inf
+        if not np.isfinite(at_zero) or (np.isfinite(step) and abs(slope(step)) <= NEAR_ZERO * abs(at_zero)):
+            return 0.0
+        return _root(slope, upwards=at_zero < 0)
 
     def constants(self, y: np.ndarray, weights: np.ndarray, n_outputs: int) -> np.ndarray:
         """Constant scores for all outputs, shape (C,)."""
@@ -241,3 +263,16 @@ class Loss(ABC):
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({options})"
+
+
+def _root(slope: Callable[[float], float], *, upwards: bool) -> float:
+    """Where a rising function is zero, on one side of 0; 0 if that is beyond all but the largest numbers."""
+    near, far = 0.0, 1.0 if upwards else -1.0
+    while (slope(far) < 0) is upwards:
+        near, far = far, 2 * far
+        if abs(far) > LARGEST_SCORE:
+            return 0.0
+    for _ in range(BISECTIONS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if (slope(middle) < 0) is upwards else (near, middle)
+    return (near + far) / 2

@@ -215,7 +215,8 @@ class Choice:
             return f"{self._empty_message(folds)}{how.best if self.best else ''}"
         found = f"{self.chosen}{self._ridge_text}"
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
-            return f"{found} is best by {folds}: {self.scored_text(self.chosen)}."
+            chosen = "is the choice of" if self._passed_over() else "is best by"
+            return f"{found} {chosen} {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
             return f"{found} is the choice of {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self.chosen == self.best:
@@ -271,7 +272,7 @@ class Choice:
 
     def _passed_over(self) -> list[str]:
         """What scored higher than the candidate that is called the best, and why it is not."""
-        if self.instead_of or self.chosen == self.best or not len(self.mean):
+        if self.instead_of or not len(self.mean):
             return []
         if self.surface is None:
             place = int(np.argmax(self.mean))

@@ -35,8 +35,10 @@ class FitStatistics(Mapping[int, dict[str, float]]):
     n_outputs: int
     center: bool
     """Whether there is an intercept."""
-    full: Callable[[], tuple[float, int]] | None = None
-    """Loss and rank of the least squares fit of all columns, for Cp; None where there is none, or it takes too long."""
+    full: Callable[[], tuple[float, int] | None] | None = None
+    """Loss and rank of the least squares fit of all columns, for Cp; None where there is none, or it takes too long.
+
+    It may answer None: the data of the fit are the user's own arrays, and may have changed since."""
 
     def __getitem__(self, size: int) -> dict[str, float]:
         return self._figures[size]

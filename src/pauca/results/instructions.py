@@ -19,8 +19,8 @@ PARAMETER = re.compile(
 
 
 NAMELESS = (
-    "The columns have no names, so x3 is column 3: fit a frame, or give feature_names= to fit; after the fit of a "
-    "pipeline pauca.name_features(pipeline) takes those of its steps."
+    "The columns have no names, so x3 is column 3: fit a frame, or give feature_names= to fit where it takes "
+    "them; after the fit of a pipeline pauca.name_features(pipeline) takes those of its steps."
 )
 
 

@@ -230,10 +230,10 @@ class Path:
             cross-validation, score and standard_error are the mean score on held-out rows and its standard error (NaN
             for sizes that were not compared), and of an accuracy there is also error, which is one less it; where by a
             criterion, there is a key of its name. For squared error there is adjusted_r2, and
-            cp (Mallows) without a ridge and with more rows than columns, unless fitting all columns would take more
-            than a second and the path does not go that far; for likelihoods there are aic and bic,
-            which count every coefficient and the intercept. These four are figures of the data of the fit, and do not
-            know of the search: the more columns it could choose from, the better they make its models look.
+            cp (Mallows) without a ridge, bounds or an offset and with more rows than columns, if the path goes to all
+            columns or they are quickly fitted (rows times columns squared up to 5e7); for likelihoods there are aic
+            and bic, which count every coefficient and the intercept. These four are figures of the data of the fit, and
+            do not know of the search: the more columns it could choose from, the better they make its models look.
         """
         records = []
         before: set[str] = set()
