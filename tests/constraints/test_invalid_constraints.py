@@ -94,6 +94,7 @@ CONSTRAINTS = [
         ValueError,
         "'feature_groups' names column 6; X has columns 0 to 5",
     ),
+    ({"feature_groups": {"body": ["age"], "g": []}}, ValueError, "'feature_groups' has no columns in the group 'g'"),
     # At most so many of a group.
     ({"max_per_group": 1}, ValueError, "'max_per_group' needs 'feature_groups'"),
     (

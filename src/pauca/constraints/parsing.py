@@ -423,6 +423,8 @@ def _label_by_column(groups: Mapping[Any, Any], columns: Columns, parameter: str
     """Labels by index of their columns, from lists of columns by label."""
     found: dict[int, Any] = {}
     for label, members in groups.items():
+        if not len(members):
+            raise ValueError(f"{parameter!r} has no {columns.noun}s in the group {plain(label)!r}.")
         for column in members.tolist() if isinstance(members, np.ndarray) else members:
             j = columns.index(column, parameter)
             if found.setdefault(j, label) != label:

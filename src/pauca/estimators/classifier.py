@@ -297,7 +297,8 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as everywhere in scikit-learn.
     feature_groups : array-like of shape (n_features,) or dict, default=None
-        Label of every column's group. Columns of one label are chosen together or not at all, and ``k`` counts groups.
+        Label of every column's group, or a dict from label to columns. Columns of one label are chosen together or not
+        at all, and ``k`` counts groups.
         With ``max_per_group`` columns are chosen one by one, and groups only limit how many.
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
