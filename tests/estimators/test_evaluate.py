@@ -56,6 +56,8 @@ def test_criteria_of_every_size_are_those_of_statsmodels(diabetes):
     assert few["cp"].tolist() == pytest.approx(frame["cp"].tolist()[:4], abs=1e-6)
     assert "cp" not in SparseRegressor(k=3, ridge=0.1).fit(X, y).path_.to_frame()
     assert "cp" not in SparseRegressor(k=3).fit(X.iloc[:10], y.iloc[:10]).path_.to_frame()
+    constant = SparseRegressor(k=1).fit(X, 0 * y + 3.0)
+    assert constant.path_.to_frame().index.tolist() == [0]  # nothing to explain, and nothing is divided by zero
     for changed in (0, 1):  # the fit of all columns is made later, from arrays that may no longer hold what they held
         data = [X.to_numpy(copy=True), y.to_numpy(copy=True)]
         model = SparseRegressor(k=3).fit(*data)

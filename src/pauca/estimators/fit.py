@@ -38,7 +38,7 @@ from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Budget, Goal, Move, SearchRun, Stop, ended_early
-from pauca.statistics.criteria import least_squares_loss
+from pauca.statistics.criteria import has_moments, least_squares_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +257,8 @@ def _fit_of_all(
     """
     y = y - y @ weights if center else y
     columns = design.columns(np.flatnonzero(design.usable))
-    moments = np.concatenate(
-        [columns**2 @ weights - 1.0, columns @ weights if center else [], [0.5 * y**2 @ weights / null - 1.0]]
-    )
-    return least_squares_loss(columns, y, weights) if np.allclose(moments, 0.0, atol=1e-6) else None
+    known = has_moments(columns, y, weights, null, center=center)
+    return least_squares_loss(columns, y, weights) if known else None
 
 
 def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:

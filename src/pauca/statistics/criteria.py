@@ -85,3 +85,13 @@ def least_squares_loss(columns: np.ndarray, y: np.ndarray, weights: np.ndarray) 
     left = y * scale
     left = left - basis[:, :rank] @ (basis[:, :rank].T @ left)
     return float(0.5 * left @ left), rank
+
+
+def has_moments(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, null: float, *, center: bool) -> bool:
+    """Whether ``columns`` are standardised, and the loss of a constant is still ``null``: other data would differ.
+
+    Shapes are those of ``least_squares_loss``.
+    """
+    means = columns @ weights if center else np.zeros(0)
+    standard = np.allclose(columns**2 @ weights, 1.0, atol=1e-6) and np.allclose(means, 0.0, atol=1e-6)
+    return bool(standard and np.isclose(0.5 * y**2 @ weights, null, rtol=1e-6, atol=0.0))

@@ -47,8 +47,8 @@ class Candidates:
         self.computed = True
         """Whether slopes and residuals are up to date."""
         self.thresholds = DEPENDENT_BELOW * self.curvature
-        self.thresholds[~objective.design.usable] = np.inf
         """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
+        self.thresholds[~objective.design.usable] = np.inf
         self._objective = objective
         self._least_residual = self.thresholds
         self._copies: np.ndarray | None = None
