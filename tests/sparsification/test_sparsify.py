@@ -179,7 +179,9 @@ def test_the_same_seed_gives_the_same_model(truncation):
     np.testing.assert_array_equal(coef_of(7), coef_of(np.random.default_rng(7)))
     np.testing.assert_array_equal(coef_of(np.random.RandomState(7)), coef_of(np.random.RandomState(7)))
     generator = np.random.default_rng(7)
-    assert len({coef_of(generator).tobytes() for _ in range(8)} | {coef_of(None).tobytes() for _ in range(8)}) > 2
+    assert len({coef_of(generator).tobytes() for _ in range(8)}) > 1
+    # The commonest systematic draw has a share of 0.61: sixty without a seed are all alike once in 10^12 runs.
+    assert len({coef_of(None).tobytes() for _ in range(60)}) > 1
 
 
 @pytest.mark.parametrize("form", DESIGNS)
