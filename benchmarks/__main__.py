@@ -23,6 +23,7 @@ from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.prediction import prediction, prediction_classes
 from benchmarks.prediction_real import prediction_real
+from benchmarks.prediction_text import prediction_text
 from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
@@ -70,6 +71,7 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "real": real,
     "table4": table4,
     "prediction-real": prediction_real,
+    "prediction-text": prediction_text,
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,

@@ -13,6 +13,7 @@ ROOT = Path(pauca.__file__).parent
 # From the ground up: a room may import itself and the rooms of the rows above it, nothing else.
 LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads", "clock"),
+    ("compiled",),
     ("design", "losses", "projections", "solvers"),
     ("constraints", "tables", "theory", "statistics"),
     ("objectives",),
@@ -40,9 +41,13 @@ OPTIONAL = {
     "runs": {"rich", "tqdm"},
     "export": {"onnx", "skl2onnx"},
     "threads": {"threadpoolctl"},
+    "losses": {"numba", "llvmlite"},
+    "objectives": {"numba"},
+    "subsets": {"numba"},
     "sgd": {"numba"},
     "relaxations": {"numba"},
     "crf": {"numba"},
+    "ordinal": {"numba"},
     "cli": {"polars", "sklearn"},
     "survival": {"matplotlib"},
 }

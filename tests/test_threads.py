@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from pauca import SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca.estimators import fit_warnings
+from pauca.losses import LogLoss
 from pauca.threads import LARGE_PRODUCT, blas_threads
 
 
@@ -59,4 +61,42 @@ def test_overlapping_fits_leave_the_setting_as_it_was(of_user):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(fit, range(40)))
         assert pool.submit(counts).result() == of_user
+    assert counts() == of_user
+
+
+def test_columns_left_out_are_compared_with_the_chosen_ones_on_one_thread(of_user, monkeypatch):
+    """Threads that waited for this small product took a third of a fit of a small table."""
+    libraries, seen = ThreadpoolController().select(user_api="blas").lib_controllers, set()
+    combinations_of_chosen = fit_warnings.combinations_of_chosen
+
+    def watched(*arguments):
+        seen.update(library.get_num_threads() for library in libraries)
+        return combinations_of_chosen(*arguments)
+
+    monkeypatch.setattr(fit_warnings, "combinations_of_chosen", watched)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = X @ [2.0, 1.0, 1.0, 0.5] + rng.standard_normal(60)
+    with pytest.warns(PaucaWarning):
+        SparseRegressor(k=5).fit(np.column_stack([X, X[:, 0] + X[:, 1]]), y)
+    assert seen == {1}
+    assert counts() == of_user
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-2, "auto"])
+def test_all_of_a_choice_of_size_has_one_thread(of_user, ridge, monkeypatch):
+    """Also models of folds that are fitted again for what is reported of the choice."""
+    libraries, seen = ThreadpoolController().select(user_api="blas").lib_controllers, set()
+    slopes = LogLoss.slopes
+
+    def watched(self, y, a):
+        seen.update(library.get_num_threads() for library in libraries)
+        return slopes(self, y, a)
+
+    monkeypatch.setattr(LogLoss, "slopes", watched)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 6))
+    model = SparseClassifier(ridge=ridge).fit(X, X[:, 0] + rng.logistic(size=80) > 0)
+    model.alternatives()
+    assert seen == {1}
     assert counts() == of_user

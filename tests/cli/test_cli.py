@@ -233,6 +233,8 @@ def test_groups_and_costs_of_some_columns(table, capsys):
     ("argv", "message"),
     [
         (["fit", "t.csv", "--tagret", "y"], "did you mean --target?"),
+        (["fit", "t.csv", "--target", "y", "-o", "m.json"], "did you mean --out?"),
+        (["explain", "m.json", "-o", "m.sql"], "pauca explain --help lists the options"),
         (["fit", "t.csv", "--k", "many"], "argument --k: 'many' is invalid"),
         (["fitt"], "invalid choice"),
         ([], "required"),

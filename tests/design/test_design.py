@@ -33,11 +33,17 @@ def test_operations(form, center, weighted):
         np.testing.assert_allclose(announced.correlate(asked), design.correlate(asked), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(announced.spread, design.spread, rtol=1e-14)
     np.testing.assert_allclose(design.gram([3, 0, 7]), (Z.T @ (v[:, None] * Z))[[3, 0, 7]], atol=1e-13)
+    np.testing.assert_allclose(design.gram(np.arange(12)), Z.T @ (v[:, None] * Z), atol=1e-13)
     np.testing.assert_allclose(design.gram([5]), (Z.T @ (v[:, None] * Z))[[5]], atol=1e-13)
     blocks = list(design.blocks([2, 9]))
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
     assert blocks[0][0].start == 0
     assert blocks[-1][0].stop == 60
+    for j, column in zip([9, 2], design.entries(np.array([9, 2])), strict=True):
+        assert len(column.rows) == design.stored()[j]
+        whole = np.full(60, column.base)
+        whole[column.rows] = column.values
+        np.testing.assert_array_equal(whole, np.vstack([b for _, b in design.blocks([j])])[:, 0])
     coef = np.where(np.arange(36).reshape(12, 3) % 4, 0.0, 1.5)
     for same in (coef, sparse.csc_array(coef)):
         scores = np.vstack([block for _, block in design.scores(same)])
@@ -49,11 +55,9 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     X, y = integers()
     v = np.full(60, 1 / 60)
     whole = make_design(DESIGNS[form](X), v, center=True)
-    for name in ("MOMENT_BLOCK_NUMBERS", "ONE_PASS_NUMBERS"):
+    for name in ("MOMENT_BLOCK_NUMBERS", "ONE_PASS_NUMBERS", "GATHERED_NUMBERS", "WIDE_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
-    monkeypatch.setattr("pauca.design.sparse.DENSE_NUMBERS", 50)
-    for name in ("GATHERED_NUMBERS", "WIDE_NUMBERS"):
-        monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
+    for name in ("DENSE_NUMBERS", "GATHERED_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)
     parts = make_design(DESIGNS[form](X), v, center=True, target=y)
     assert len(list(parts.blocks([1, 2]))) > 2

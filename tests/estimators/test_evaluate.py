@@ -7,8 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import accuracy_score, confusion_matrix, d2_tweedie_score, f1_score, r2_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    d2_tweedie_score,
+    f1_score,
+    log_loss,
+    r2_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
 
 import pauca
@@ -236,6 +245,9 @@ def test_test_rows_are_judged_as_scikit_learn_does(tumours):
         model.evaluate(X_test)
     with pytest.raises(ValueError, match="has not seen"):
         model.evaluate(X_test, y_test.replace("benign", "other"))
+    numbers = SparseClassifier(k=1, ridge=0.01).fit(X, (y == "benign") + 1)
+    with pytest.raises(ValueError, match=r"^y holds the class 0, which the fit has not seen"):
+        numbers.evaluate(X_test, np.zeros(len(X_test), dtype=int))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +261,10 @@ def test_folds_hold_out_what_they_predict(tumours, model):
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     scores = cross_val_predict(model, X, y, cv=folds, method="decision_function")
     assert found.ranking.auc == pytest.approx(roc_auc_score(y == "malignant", scores), abs=1e-4)
-    assert (found.brier is None) == (model.loss == "hinge")
+    assert (found.brier is None) == (found.log_loss is None) == (model.loss == "hinge")
+    if found.log_loss is not None:
+        assert found.log_loss == pytest.approx(log_loss(y == "malignant", expit(scores)), abs=1e-4)
+        assert "log loss" in str(found)
     words = "value: of class 'malignant'; specificity and negative predictive value: of class 'benign'"
     assert f"sensitivity and predictive {words}\n" in str(found)
 
@@ -260,6 +275,9 @@ def test_rows_that_chose_are_called_optimistic_and_nested_folds_are_not(diabetes
     found = model.evaluate()
     assert found.optimistic
     assert "ptimistic" in found.message
+    constants = "r2 compares with the mean of these very rows; what summary() calls explained on held-out rows, with a"
+    assert constants in str(found)
+    assert constants not in str(SparseRegressor(k=2).fit(X, y).evaluate())  # whose summary has no such share
     assert found.errors.rmse == pytest.approx(model.path_.choice.held_out["rmse"])
     assert 1 - found.errors.rmse**2 / y.var(ddof=0) == pytest.approx(found.errors.r2)
     assert model.at(2).evaluate().optimistic

@@ -135,7 +135,7 @@ def test_scores_are_those_of_fits_on_the_rows_of_each_fold(scoring):
         np.testing.assert_allclose(found, scores, atol=1e-9)
     else:
         constant = np.array([np.mean((y[test] - y[train].mean()) ** 2) for train, test in folds])
-        np.testing.assert_allclose(found, (constant - scores) / constant.mean(), atol=1e-9)
+        np.testing.assert_allclose(found, 1 - scores / constant, atol=1e-9)
 
 
 def test_constraints_speak_of_raw_columns():
@@ -355,6 +355,19 @@ def test_row_labels_in_another_order_are_told():
             kind(k=1).fit(X, target[::-1])
         kind(k=1).fit(X, target)
         kind(k=1).fit(X, target[::-1].reset_index(drop=True).set_axis(X.index + 1000))  # other labels: by position
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_nameless_columns_that_count_the_rows_are_told(first):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    X[:, 1] = np.arange(first, 60 + first)
+    y = 0.1 * X[:, 1] + X[:, 2]
+    told = r"Column 1 counts the rows, as an identifier does, and is in the model; never=\[1\] leaves it out"
+    with pytest.warns(PaucaWarning, match=told):
+        SparseRegressor(k=2).fit(X, y)
+    SparseRegressor(k=2, never=[1]).fit(X, y)
+    SparseRegressor(k=2).fit(X[::-1] if first else X[1:] * 2, y[1:] if not first else y)  # these do not count them
 
 
 def test_identifiers_are_told_by_the_encoder_too():

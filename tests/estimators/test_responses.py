@@ -1,14 +1,17 @@
 """Counts, amounts and rates: offsets, exposures, links and dispersion, judged by statsmodels."""
 
+import itertools
 import math
 import pickle
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import statsmodels.api as sm
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor, load
+from pauca.estimators import fit
 from pauca.losses import Gamma, GammaInverseLink, NegativeBinomial, Poisson, Tweedie
 
 LOG = sm.families.links.Log()
@@ -89,6 +92,30 @@ def test_the_dispersion_is_estimated_with_the_coefficients(rows, tmp_path):
         model.report(tmp_path / "page.html", n_resamples=0)
         assert note in (tmp_path / "page.html").read_text()
     assert SparseRegressor(k=1).fit(X, y).dispersion_ is None
+
+
+def test_of_sizes_that_are_better_at_each_others_dispersion_the_best_at_its_own_is_chosen(rows, monkeypatch):
+    """Two sizes prefer each other by decree; every figure in the choice is that of a model with its own dispersion."""
+    X, mean, exposure = rows
+    y = drawn("negative binomial", mean)
+    parameters = {"loss": "negative_binomial", "criterion": "bic"}
+    free = SparseRegressor(**parameters).fit(X, y, exposure=exposure)
+    real, preferred = fit.weigh_models, itertools.cycle([free.k_ + 1, free.k_])
+
+    def weigh(*arguments):
+        return replace(real(*arguments), chosen=next(preferred))
+
+    monkeypatch.setattr(fit, "weigh_models", weigh)
+    model = SparseRegressor(**parameters).fit(X, y, exposure=exposure)
+    assert model.k_ == model.path_.choice.chosen == free.k_
+    own = {
+        size: SparseRegressor(k=size, loss="negative_binomial").fit(X, y, exposure=exposure).path_.to_frame()
+        for size in (free.k_, free.k_ + 1)
+    }
+    for size, frame in own.items():
+        place = model.path_.choice.position(size)
+        assert model.path_.choice.mean[place] == pytest.approx(frame.loc[size, "bic"], rel=1e-5)
+    assert f"{free.k_} has the lowest BIC" in model.summary()
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

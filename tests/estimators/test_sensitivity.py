@@ -100,6 +100,19 @@ def test_alternatives_are_compared_at_the_ridge_of_the_model():
     assert "no other feature is left" in str(SparseRegressor(k=7).fit(X, y).alternatives())
 
 
+def test_with_a_ridge_alternatives_name_the_rise_of_the_objective():
+    X, y = table()
+    plain, shrunken = (SparseRegressor(k=3, ridge=ridge).fit(X, y) for ridge in (0.0, 0.5))
+    assert "explained lost" in str(plain.alternatives())
+    assert "objective" not in str(plain.alternatives())
+    found = shrunken.alternatives(count=1)
+    assert "rise of objective" in str(found)
+    assert "explained" not in str(found)
+    assert "the ridge included, as a share of the empty model's" in str(found)
+    rise = (found[0]["objective"] - shrunken.objective_) / shrunken.path_[0].objective
+    assert found[0]["explained_lost"] == pytest.approx(rise)
+
+
 def test_what_is_printed_is_a_table():
     X, y = table()
     model = SparseRegressor(k=2).fit(X, y)

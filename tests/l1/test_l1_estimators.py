@@ -54,6 +54,27 @@ def test_folds_scorers_and_groups_of_rows():
         L1Regressor(cv=3).fit(X, y, groups=rows[:-1])
 
 
+def _in_mixed_units(scale, tails, seed):
+    """Two columns with small entries that count, and one with large entries that counts a little."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 6))
+    X[:, 4] = rng.standard_t(tails, 400)
+    y = X[:, 0] - X[:, 1] + 0.3 * np.clip(X[:, 4], -1.5, 1.5) + 0.5 * rng.standard_normal(400)
+    X[:, 4] *= scale
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [L1Regressor, L1Classifier])
+@pytest.mark.parametrize(("scale", "tails"), [(1e2, 3), (1e6, 30)])
+def test_columns_with_large_entries_do_not_keep_others_out(kind, scale, tails):
+    # In small balls only the large column comes in: scores fall, or the ball no longer binds, long before the others.
+    X, y = _in_mixed_units(scale, tails, seed=2)
+    y = y > 0 if kind is L1Classifier else y
+    model = kind().fit(X, y)
+    assert {0, 1} <= set(model.support_)
+    assert model.score(X, y) == pytest.approx(kind(standardize=True).fit(X, y).score(X, y), abs=0.03)
+
+
 def test_where_no_feature_helps_the_ball_is_small():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50, 5)), rng.standard_normal(50)

@@ -70,11 +70,21 @@ def test_every_fold_is_the_path_on_its_own_rows(name, form):
     losses = np.array(
         [losses_by_hand(name, kind(k=4, **options).fit(X[train], y[train]), X[test], y[test]) for train, test in splits]
     )
-    wanted = (losses[:, :1] - losses) / losses[:, 0].mean()
-    np.testing.assert_allclose(choice.fold_scores, wanted, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(choice.mean, wanted.mean(axis=0), rtol=1e-4, atol=1e-5)
+    of_folds, of_all = 1 - losses / losses[:, :1], 1 - losses.mean(axis=0) / losses[:, 0].mean()
+    np.testing.assert_allclose(choice.fold_scores, of_folds, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(choice.mean, of_all, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(choice.fold_scores[:, 0], np.zeros(3))
     assert (choice.mean[0], choice.standard_error[0]) == (0.0, 0.0)
+
+
+def test_no_fold_explains_more_than_all_of_its_own_rows():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 3))
+    exposure = np.exp(rng.normal(3, 2, 40))
+    y = rng.poisson(exposure * np.exp(2 * X[:, 0] - 1))
+    choice = SparseRegressor(loss="poisson", k=range(4)).fit(X, y, exposure=exposure).path_.choice
+    assert choice.fold_scores.max() <= 1.0
+    assert choice.fold_scores[:, 1].min() > 0.2
 
 
 def test_errors_of_the_share_explained_are_those_of_a_ratio():
@@ -453,12 +463,25 @@ def test_part_of_a_row_with_a_wrong_label_counts_among_the_rows_held_out(cv):
     folds = make_folds(cv, target.y[0], None, weights, classifies=True)
     blocks = RowBlocks.of(weights, None, folds)
     problem = SimpleNamespace(X=X, target=target, measure=LogLoss())
-    model = RidgeFits(np.array([0]), np.array([[[2.0]]]), np.zeros((1, 1)))
-    charge = sum(FoldLosses(problem, fold, blocks).sums([model])[0][0, -1] for fold in folds)
+    slopes = np.array([2.0, 0.5, -1.0])  # of three ridges
+    model = RidgeFits(np.array([0]), slopes[:, None, None], np.zeros((3, 1)))
+    charge = sum(FoldLosses(problem, fold, blocks).sums([model])[0][:, -1] for fold in folds)
     total = sum(FoldLosses(problem, fold, blocks).weight.sum() for fold in folds)
     rows = np.concatenate([fold.test for fold in folds])
-    wrong = LogLoss().value(-target.y[0, rows], 2.0 * X[rows, 0]).mean()
-    assert charge / total == pytest.approx(WRONG_LABEL * wrong / len(rows))
+    wrong = LogLoss().value(-target.y[0, rows], slopes[:, None] * X[rows, 0]).mean(axis=1)
+    np.testing.assert_allclose(charge / total, WRONG_LABEL * wrong / len(rows))
+
+
+def test_the_choice_is_the_same_with_the_names_of_two_classes_swapped():
+    X, y = target_of_few_rows()
+    first, second = (SparseClassifier(cv=KFold(5)).fit(X, one) for one in (y, ~y))
+    np.testing.assert_allclose(first.path_.choice.surface.standard_error, second.path_.choice.surface.standard_error)
+    assert (first.k_, first.ridge_, first.search_ridge_) == (second.k_, second.ridge_, second.search_ridge_)
+
+
+def target_of_few_rows():
+    X = np.random.default_rng(3).standard_normal((60, 8))
+    return X, X[:, 0] + 0.3 * X[:, 1] > 0.8
 
 
 def test_without_an_intercept_sizes_and_ridges_are_compared():

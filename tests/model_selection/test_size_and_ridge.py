@@ -3,6 +3,7 @@
 import pickle
 import signal
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from sklearn.model_selection import KFold, RepeatedKFold
 
 import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca.clock import OutOfTime
 from pauca.losses import Huber, LogLoss, SquaredError
-from pauca.model_selection.grids import fit_ridges
+from pauca.model_selection import size_selection
+from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SMALLEST_RIDGE, fit_ridges
 from pauca.model_selection.rules import HeldOutLosses, choose, without_isolated_minima
+from pauca.model_selection.size_and_ridge import SEARCH_SHARE, SurfaceSelection
 from pauca.runs import run as driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
@@ -32,6 +36,69 @@ def held_out(name, model, X, y):
     if name == "log_loss":
         return LogLoss().value(np.where(y > 0, 1.0, -1.0), scores)
     return (SquaredError() if name == "squared_error" else Huber(1.5)).value(y, scores)
+
+
+LIGHTEST_OF_GRID = SMALLEST_RIDGE[True]
+
+
+def given_away(n):
+    """Two classes that the sign of a column gives away, with some rows close to zero."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 4))
+    return X, X[:, 0] > 0
+
+
+def test_where_a_column_gives_the_classes_away_lighter_ridges_are_compared():
+    X, y = given_away(600)
+    model = SparseClassifier(k=[0, 1, 2], cv=4).fit(X, y)
+    surface = model.path_.choice.surface
+    assert model.ridge_ < 0.5 * LIGHTEST_OF_GRID
+    assert np.all(np.diff(surface.ridges) > 0)
+    again = SparseClassifier(
+        k=[0, 1, 2], cv=4, ridge=surface.ridges[:3], search_ridge=surface.search_ridges, selection_rule="best"
+    ).fit(X, y)
+    np.testing.assert_allclose(again.path_.choice.surface.mean, surface.mean[:, :3], atol=1e-4)
+
+
+def test_of_few_rows_that_are_separated_no_lighter_ridge_is_taken():
+    X, y = given_away(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaucaWarning)
+        model = SparseClassifier(k=[0, 1, 2], cv=4).fit(X, y)
+    assert model.k_
+    assert model.ridge_ > 0.5 * LIGHTEST_OF_GRID
+
+
+def test_where_the_lightest_ridge_gains_little_no_lighter_ones_are_compared():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 4))
+    model = SparseClassifier(k=[0, 1, 2], cv=3, selection_rule="best").fit(
+        X, X[:, 0] + 0.2 * rng.logistic(size=2000) > 0
+    )
+    surface = model.path_.choice.surface
+    assert len(surface.ridges) == len(fit_ridges(2000, 4, True))
+    gained = replace(surface, ridge=surface.ridges[0]).gained_by_lightest(1)
+    left = 1 - surface.mean[surface.search_ridges == surface.search_ridge][0, :2, 1]
+    assert gained == pytest.approx(1 - left[0] / left[1])
+    assert abs(gained) < GAINED_BY_LIGHTEST
+    assert replace(surface, ridge=surface.ridges[1]).gained_by_lightest(1) == 0
+
+
+@pytest.mark.parametrize("stop", [OutOfTime, KeyboardInterrupt])
+def test_if_lighter_ridges_are_cut_off_the_choice_is_that_without_them(stop, monkeypatch):
+    X, y = given_away(600)
+    whole = SurfaceSelection._refitter
+
+    def cut_off(selection, number, ridges):
+        if selection.grid.n_added == 0 and len(ridges) < len(selection.grid.fit):
+            raise stop
+        return whole(selection, number, ridges)
+
+    monkeypatch.setattr(SurfaceSelection, "_refitter", cut_off)
+    with pytest.warns(PaucaWarning, match="sizes 0 to 2|interrupted|time limit"):
+        model = SparseClassifier(k=[0, 1, 2], cv=4).fit(X, y)
+    assert model.k_
+    assert model.ridge_ == model.path_.choice.surface.ridges[0] == LIGHTEST_OF_GRID
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -264,10 +331,42 @@ def test_after_a_time_limit_only_what_was_compared_is_told():
     assert "before the time limit" in model.path_.choice.message
 
 
+def test_after_the_time_limit_no_fold_is_begun(monkeypatch):
+    """To begin one takes several passes over its rows."""
+    begun, begin = [], SurfaceSelection._begin
+
+    def counted(self, number, design):
+        begun.append(number)
+        return begin(self, number, design)
+
+    monkeypatch.setattr(SurfaceSelection, "_begin", counted)
+    monkeypatch.setattr(size_selection, "GRACE", 0.0)
+    X, y = table(n=300, d=200)
+    with pytest.warns(PaucaWarning, match="time limit"):
+        model = SparseRegressor(time_limit=1e-6).fit(X, y)
+    assert begun == [0]
+    assert model.stop_ == "time"
+
+
 def test_within_a_time_limit_the_answer_is_that_without_one():
     X, y = table(noise=3.0)
     plain, limited = (SparseRegressor(k=range(9), time_limit=limit).fit(X, y) for limit in (None, 1e6))
     np.testing.assert_array_equal(plain.path_.choice.surface.mean, limited.path_.choice.surface.mean)
+
+
+def test_searches_of_a_fold_leave_time_to_score_what_they_find(monkeypatch):
+    limits, plain = [], SurfaceSelection._continue
+
+    def watched(selection, run, goal, budget):
+        limits.append(budget.time_limit)
+        return plain(selection, run, goal, budget)
+
+    monkeypatch.setattr(SurfaceSelection, "_continue", watched)
+    X, y = table()
+    SparseRegressor(k=range(4), cv=SPLITS, time_limit=1e6).fit(X, y)
+    # A quarter of the time is for all rows, and a third of what is left for the first fold; there are two searches.
+    assert limits[0] == pytest.approx(1e6 / 4 / 2, rel=1e-3)
+    assert limits[2] == pytest.approx(SEARCH_SHARE * 1e6 / 3 / 2, rel=1e-3)
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -322,3 +421,40 @@ def test_when_the_time_is_up_the_answer_still_has_the_ridge_that_was_chosen(monk
     assert cut.stop_ == "time"
     assert cut.ridge_ == whole.ridge_
     np.testing.assert_allclose(cut.coef_, whole.coef_, rtol=1e-6, atol=1e-8)
+
+
+def table_with_a_category(n=200, levels=40, seed=0):
+    """Five columns that help, and the indicators of a category that does not."""
+    rng = np.random.default_rng(seed)
+    X, level = rng.standard_normal((n, 5)), rng.integers(0, levels, n)
+    y = X @ [1.0, 0.8, 0.6, 0.5, 0.4] + 1.5 * rng.standard_normal(n)
+    return np.column_stack([X, np.eye(levels)[level][:, 1:]]), y, [*"abcde", *["level"] * (levels - 1)]
+
+
+@pytest.mark.parametrize("kind", [SparseRegressor, SparseClassifier])
+def test_a_category_of_many_levels_does_not_displace_columns_that_help(kind):
+    taken = {True: 0, False: 0}
+    for seed in range(3):
+        X, y, groups = table_with_a_category(seed=seed)
+        y = y if kind is SparseRegressor else y > 0
+        found = kind(feature_groups=groups).fit(X, y)
+        plain = kind(k=5, ridge=1e-2, feature_groups=groups).fit(X, y)
+        taken[True] += len(found.support_) > 5
+        taken[False] += len(plain.support_) > 5
+    assert taken == {True: 0, False: 3}
+
+
+def test_the_ridge_of_a_search_that_is_found_counts_units_and_that_of_the_fit_does_not():
+    X, y, groups = table_with_a_category(levels=20)
+    options = {"ridge": [0.3], "search_ridge": "auto", "feature_groups": groups, "always": ["level"]}
+    model = SparseRegressor(k=4, cv=3, **options).fit(X, y)
+    assert (model.search_ridge_, model.ridge_, len(model.support_)) == (0.3, 0.3, 22)
+    penalty = 0.5 * model.ridge_ * np.sum((X.std(axis=0) * model.coef_) ** 2)
+    assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2) + penalty)
+
+
+def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
+    X, y, groups = table_with_a_category()
+    alike = SparseRegressor(k=3, ridge=0.3, feature_groups=groups).fit(X, y)
+    given = SparseRegressor(k=3, ridge=0.3, search_ridge=0.3, feature_groups=groups).fit(X, y)
+    assert given.path_[3].units.tolist() == alike.path_[3].units.tolist()

@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pauca.compiled import kernels_used
 from pauca.losses.classification import LEAST_PROBABILITY
-from pauca.ordinal.cumulative_logit import CumulativeLogit, class_probabilities, sigmoid
+from pauca.ordinal.cumulative_logit import CumulativeLogit
+from pauca.ordinal.probabilities import class_probabilities, sigmoid
+
+
+@pytest.fixture(params=["never", "always"], autouse=True)
+def kernels(request):
+    """Every law holds with and without compiled kernels."""
+    if request.param == "always":
+        pytest.importorskip("numba")
+    with kernels_used(request.param):
+        yield
 
 
 def rows(n=40, classes=4, seed=0):
@@ -158,3 +169,12 @@ def test_losses_of_far_scores_are_those_of_the_definition(spread):
     upper, lower = ends[codes.astype(int) + 1] - scores, ends[codes.astype(int)] - scores
     expected = np.logaddexp(0, -upper) + np.logaddexp(0, lower) - np.log(-np.expm1(-np.diff(ends)))[codes.astype(int)]
     np.testing.assert_allclose(loss.value(codes, scores), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_where_no_constant_changes_the_loss_none_is_looked_for(monkeypatch):
+    """Its slope is rounding: the search for a root took more than half of the time of a default Cox model."""
+    codes, v, _, _ = rows()
+    loss = CumulativeLogit().tuned(codes[None], v)
+    monkeypatch.setattr(type(loss), "derivative", None)
+    monkeypatch.setattr(type(loss), "slopes", None)
+    assert loss.constants(codes[None], v, 1).tolist() == [0.0]

@@ -83,7 +83,7 @@ def test_files_sql_and_python_predict_the_same(tmp_path):
     again = load(tmp_path / "model.json")
     for one in (model, again):
         assert "positive coefficients favour classes towards 'grave', negative ones towards 'none'" in one.summary()
-        assert "evaluate" not in one.summary()  # which there is none of
+        assert "on the rows of the fit (for others see evaluate)" in one.summary()
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     assert again.at(1).predict(frame).tolist() == model.at(1).predict(frame).tolist()
     module = {}

@@ -11,7 +11,15 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import pauca
-from pauca import L1Classifier, SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor, __version__
+from pauca import (
+    L1Classifier,
+    L1Regressor,
+    SparseClassifier,
+    SparseCox,
+    SparseOrdinalClassifier,
+    SparseRegressor,
+    __version__,
+)
 from pauca.report.size_explorer import score_text
 from pauca.results.choice import Choice
 
@@ -111,6 +119,9 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     said = words(tmp_path / "page.html")
     assert "Optimistic: measured by 5-fold cross-validation on 569 rows" in said
     assert "AUC (held-out rows, optimistic)" in said
+    assert "in Python report(..., nested=True), in a shell pauca fit --report PAGE.html --nested) or a test set" in said
+    tile = "xplained on held-out rows (optimistic: these folds chose the size), ± one standard error"
+    assert tile in said
     assert "of 5 folds" in said
     assert "% interval of the ratio" not in said
 
@@ -200,6 +211,12 @@ def test_a_page_of_a_raw_table_speaks_of_its_columns(tmp_path):
     assert "Baseline: city=Paris" in said
     assert "A category counts as one column" in said
     assert f"city in {X['city'].isna().sum()} rows and area in {X['area'].isna().sum()} rows" in said
+    assert "numbers they were replaced by medians, and marked by terms of their own; in categories they are a" in said
+    assert "most frequent levels" not in said
+    SparseRegressor(k=4, missing="median").fit(X, y).report(tmp_path / "page.html", n_resamples=0)
+    said = words(tmp_path / "page.html")
+    assert "They were replaced by medians and most frequent levels." in said
+    assert "terms of their own" not in said
 
 
 def test_every_class_has_its_column(tmp_path):
@@ -422,3 +439,23 @@ def test_large_categories_and_long_names_do_not_bury_the_page(tmp_path):
     assert "Of large columns the largest coefficients are shown; the next table has all terms." in said
     every = page[page.index("What each term does") : page.index("How good are")].replace("<wbr>", "")
     assert all(name in every for name in model.get_feature_names_out())
+
+
+def test_a_page_of_ordered_classes_names_no_option_that_does_not_go_with_them(tmp_path):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    SparseOrdinalClassifier(k=range(3), ridge=0.1).fit(X, y).report(tmp_path / "page.html", n_resamples=0)
+    said = words(tmp_path / "page.html")
+    assert "(in Python report(..., nested=True)) or a test set" in said
+    assert "--nested" not in said
+
+
+def test_a_folder_that_does_not_exist_is_named_before_any_work(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    path = tmp_path / "none" / "page.html"
+    words_of_error = f"^{re.escape(str(path))} cannot be written: there is no folder {re.escape(str(path.parent))}$"
+    sparse, l1 = SparseRegressor(k=1).fit(X, X[:, 0]), L1Regressor(radius=1).fit(X, X[:, 0])
+    monkeypatch.setattr(SparseRegressor, "evaluate", lambda *given, **named: pytest.fail("work was done"))
+    for model in (sparse, l1):
+        with pytest.raises(FileNotFoundError, match=words_of_error):
+            model.report(path)

@@ -314,6 +314,13 @@ def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
     assert "Replacement" not in read(model).text
 
 
+def test_scores_are_said_to_be_those_of_the_features_of_the_folds(chosen, diabetes):
+    said = "Every fold of the rows chooses its own features, which may differ from those listed"
+    assert said in read(chosen).text
+    assert said not in read(SparseRegressor(k=2).fit(*diabetes)).text
+    assert said not in read(SparseRegressor(criterion="bic").fit(*diabetes)).text
+
+
 def test_a_report_leaves_the_model_as_it_is(diabetes):
     class Talkative(SparseRegressor):
         def alternatives(self):

@@ -268,6 +268,9 @@ def test_a_smaller_model_within_one_standard_error_is_told(fading):
     assert 0 < smaller.k_ < model.k_
     assert model.path_.choice.one_error_size == smaller.k_
     assert f'at({smaller.k_}, ridge="best") gives it, and selection_rule="1se" chooses such sizes' in model.summary()
+    search, fit = model.path_.choice.surface.best_of(smaller.k_)
+    ridges = f"({search:.3g} in the search, {fit:.3g} in the fit)"
+    assert f"A smaller model, of size {smaller.k_} with ridges of its own {ridges}, is within" in model.summary()
     assert "A smaller model" not in smaller.summary()
     assert model.path_.choice.n_folds == 5
 
@@ -544,5 +547,23 @@ def test_a_size_with_a_higher_score_is_named_where_caution_chose_another():
     choice = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 3, surface, 3)
     assert "3 with ridge 0.1 is the choice of" in choice.message
     assert "1 with ridge 0.1 scored higher, 30.00 %, but does not count as the best" in choice.message
+    smaller = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 1, surface, 3)
+    assert "1 with ridge 0.1 is the choice of" in smaller.message
+    assert "scored higher" not in smaller.message  # nothing but the choice itself did
+    two = Surface(
+        np.array([0.01, 0.1]),
+        np.array([0.01, 0.1]),
+        sizes,
+        np.stack([np.stack([mean[0, 0] + 0.05] * 2), np.stack([mean[0, 0]] * 2)]),
+        np.stack([np.full((2, 4), 0.1), np.stack([np.full(4, 0.1), error[0, 0]])]),
+        0.1,
+        0.1,
+        np.full((2, 2, 4), 0.1),
+    )
+    two.mean[0, 0, 3] = 0.4
+    same = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 3, two, 3)
+    assert "3 with ridge 0.1 is the choice of" in same.message
+    assert "3 with ridge 0.01 scored higher, 40.00 %, but does not count as the best: ridges whose" in same.message
+    assert "sizes that do better" not in same.message
     mean[..., 1] = 0.1
     assert "3 with ridge 0.1 is best by" in choice.message

@@ -48,6 +48,7 @@ def test_what_is_left_is_known_after_the_first_fold():
         size = round(10 * (second / 12) ** 0.5)
         told.append((now + second, left.seconds(move(size, None), now + second)))
     assert [one for _, one in told[:10]] == [None] * 10
+    assert told.pop()[1] is None  # the last search is at its largest size, and has taken longer than a fold
     for when, seconds in told[10:]:
         assert seconds == pytest.approx(64 - when, abs=4)
     falls = [before - after for (_, before), (_, after) in itertools.pairwise(told[10:])]
@@ -73,8 +74,36 @@ def test_the_share_moves_within_the_first_run_and_never_falls_within_a_round():
         shares.append(left.share(move(10, fold)))
     assert shares == sorted(shares)
     left.runs_begin(6, 5, 120.0)
-    assert left.share(move(10, None, k=20)) == pytest.approx(6 / 13)  # what was done counts, and sizes begin at 10
-    assert left.share(move(15, None, k=20)) == pytest.approx(6.5 / 13)
+    assert left.share(move(10, None, k=20)) == pytest.approx(6 / 7)  # what was done counts, and sizes begin at 10
+    assert left.share(move(15, None, k=20)) == pytest.approx(6 / 7 + 0.5 / 7 / 7)
+    for fold in range(6):
+        left.run_ended(fold, 130.0 + fold)
+    assert left.share(move(20, 4, k=20)) == pytest.approx(1 - (1 / 7) ** 2)
+    left.runs_begin(1, 5, 140.0)
+    assert left.share(move(10, None, k=20)) == pytest.approx(1 - (1 / 7) ** 2 * 0.5)
+    assert left.share(move(20, None, k=20)) == 0.99  # the fit is not over
+
+
+def test_a_search_to_a_given_size_tells_what_is_left():
+    """Time goes with the size at first, then faster; a lower bound comes before the estimate."""
+    left = TimeLeft()
+    left.runs_begin(1, 0, 0.0)
+    seen = [move(size, None, k=20, n_folds=0) for size in range(21)]
+    assert left.seconds(seen[1], 1.0) is left.at_least(seen[1], 1.0) is None
+    assert left.at_least(seen[4], 4.0) == pytest.approx(16)
+    assert left.seconds(seen[7], 7.0) is None
+    assert left.seconds(seen[10], 10.0) == pytest.approx(10 * (2**1.5 - 1))
+    told = [left.seconds(one, 100 * (size / 20) ** 1.5) for size, one in enumerate(seen)]
+    assert told[8:20] == pytest.approx([100 * (1 - (size / 20) ** 1.5) for size in range(8, 20)])
+    assert told[20] is None  # no size tells what comes after the largest
+    second = move(10, None, k=20, n_folds=0, search=1, n_searches=2)
+    assert left.seconds(second, 30.0) == pytest.approx(30 * (2 / (1 + 0.5**1.5) - 1))
+    report = ProgressReport(io.StringIO())
+    with report:
+        report(seen[10])
+        assert report.line(report._started + 10)[1] == "all rows, size 10 of 20, 10 s so far, about 18 s left"
+        report(seen[4])
+        assert report.line(report._started + 10)[1] == "all rows, size 4 of 20, 10 s so far, at least 40 s left"
 
 
 def test_nothing_is_claimed_where_nothing_is_known():
@@ -114,6 +143,45 @@ def test_larger_sizes_are_a_round_of_their_own():
     left.run_ended(0, 62.0)
     left.run_ended(1, 67.0)
     assert left.seconds(move(11, 1, k=20), 67.0) == pytest.approx(25.0)
+
+
+def test_a_fit_that_goes_on_is_not_called_done():
+    """Four rounds, then a last search that has reached its largest size and takes far longer than a fold."""
+    left, now = TimeLeft(), 0.0
+    for one in range(4):
+        left.runs_begin(6, 5, now)
+        for number in range(6):
+            now += 10.0
+            left.run_ended(number, now)
+            assert left.share(move(10 * (one + 1), 0, k=10 * (one + 1))) <= 0.99
+    left.runs_begin(1, 5, now)
+    report = ProgressReport(io.StringIO())
+    with report:
+        report._left = left
+        report(move(40, None, k=40))
+        share, text = report.line(now + 9)
+        assert (share, ", about 1 s left" in text) == (0.99, True)
+        for later in (11, 180):
+            share, text = report.line(now + later)
+            assert share == 0.99
+            assert text.endswith("so far")
+
+
+def test_a_fold_that_takes_longer_than_those_before_leaves_a_lower_bound():
+    left = TimeLeft()
+    left.runs_begin(6, 5, 0.0)
+    for number in range(3):
+        left.run_ended(number, 10.0 * (number + 1))
+    assert left.seconds(move(5, 2), 39.0) == pytest.approx(31)
+    assert left.seconds(move(5, 2), 41.0) is None
+    assert left.at_least(move(5, 2), 41.0) == pytest.approx(30)  # two folds and the last search
+
+
+def test_a_time_limit_that_has_passed_is_not_told():
+    report = ProgressReport(io.StringIO(), time_limit=15.0)
+    with report:
+        report(move(5, None, n_folds=0))
+        assert report.line(report._started + 16)[1] == "all rows, size 5 of 10, 16 s so far"
 
 
 def test_runs_at_the_same_time():
@@ -220,6 +288,8 @@ def test_steps_of_a_phase():
         share, text = report.line(report._started + 10)
         assert share == 0.25
         assert text == "resampling, 2 of 4, 10 s so far, about 30 s left"
+        step(3)
+        assert report.line(report._started + 11) == (0.99, "resampling, 4 of 4, 11 s so far")
         module.phase("writing")
         assert report.line(report._started + 12) == (None, "writing, 12 s so far")
     module.phase("nothing is shown any more", 3)()
@@ -287,4 +357,4 @@ def test_a_stream_says_how_many_rows_are_left(monkeypatch):
     X = rng.normal(size=(9000, 3))
     StreamRegressor(k=1, passes=2, keep_rows=100, verbose=1, time_limit=600).fit(X, X[:, 0])
     assert lines[0].startswith("learning rows, 4,097 of 18,000, 10 s so far, about ")
-    assert lines[-1].endswith("18,000 of 18,000, 10 s so far, about 0 s left")
+    assert lines[-1].endswith("18,000 of 18,000, 10 s so far")  # no word of 0 s

@@ -79,7 +79,7 @@ def test_what_cuts_cost_is_told_apart_from_what_rounding_costs(cancer):
     assert "Cutting" not in str(whole)
 
 
-@pytest.mark.parametrize("cuts", [None, "auto", {"worst texture": [20, 30]}])
+@pytest.mark.parametrize("cuts", [None, "auto", {"worst texture": [20, 30]}, {"worst texture": 25}])
 def test_sql_and_python_give_the_same_points_and_risks(cancer, cuts, tmp_path):
     model, X, _ = cancer
     sheet = model.to_points(3, cuts=cuts, cv=None)
@@ -141,6 +141,8 @@ def test_invalid(cancer):
         ({"cuts": "some"}, "None, 'auto' or a dict"),
         ({"cuts": {"age": [1]}}, "'age', which is not a feature"),
         ({"cuts": {"worst texture": []}}, "finite numbers"),
+        ({"cuts": {"worst texture": True}}, "finite numbers, such as .50, 65.; got True"),
+        ({"cuts": {"worst texture": ["high"]}}, "finite numbers"),
     ):
         with pytest.raises(ValueError, match=words):
             model.to_points(**how)

@@ -411,3 +411,27 @@ def test_tables_in_chunks_are_learned_in_their_order():
     assert StreamClassifier(k=3, passes=1).fit(in_chunks(X, 300), classes).classes_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         StreamRegressor(k=3).fit(in_chunks(X, 300), y[1:])
+
+
+def test_names_of_columns_are_shown_and_travel(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.standard_normal((400, 4)))
+    y = X[:, [2]].toarray().ravel() + 0.1 * rng.standard_normal(400)
+    words = ["cheap", "pills", "lunch", "noon"]
+    model = StreamRegressor(k=1, passes=1).fit(X, y, feature_names=words)
+    assert model.path_.names(1) == ["lunch"]
+    assert "lunch" in model.summary()
+    assert not hasattr(model, "feature_names_in_")
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").path_.names(1) == ["lunch"]
+    assert model.fit(X, y).path_.names(1) == ["x2"]
+    stream = StreamRegressor(k=1).partial_fit(X[:200], y[:200], feature_names=words)
+    stream = pickle.loads(pickle.dumps(stream)).partial_fit(X[200:], y[200:])
+    assert stream.finish().path_.names(1) == ["lunch"]
+    clicks = StreamClassifier(k=1).partial_fit(X, y > 0, feature_names=words)
+    assert clicks.finish().path_.names(1) == ["lunch"]
+    assert StreamRegressor(k=1).fit(in_chunks(X.toarray(), 100), y, feature_names=words).path_.names(1) == ["lunch"]
+    with pytest.raises(ValueError, match="X has 4, and there are 3 names"):
+        StreamRegressor(k=1).fit(X, y, feature_names=words[:3])
+    with pytest.raises(ValueError, match="X has column names of its own"):
+        StreamRegressor(k=1).fit(pd.DataFrame(X.toarray(), columns=words), y, feature_names=words)

@@ -6,7 +6,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from statsmodels.stats.proportion import proportion_confint
 
-from pauca.statistics.classification_metrics import Share, brier_score, calibration, confusion, ranking
+from pauca.statistics.classification_metrics import Share, brier_score, calibration, confusion, log_loss, ranking
 
 
 def problem(seed, n=200, ties=False):
@@ -80,3 +80,12 @@ def test_calibration_is_that_of_scikit_learn(ties):
 def test_calibration_of_constant_probabilities_is_one_bin():
     found = calibration(np.array([True, False, False, False]), np.full(4, 0.25))
     assert (found.n_rows.tolist(), found.observed.tolist(), found.predicted.tolist()) == ([4], [0.25], [0.25])
+
+
+def test_log_loss_is_that_of_scikit_learn_also_where_a_probability_is_nothing():
+    rng = np.random.default_rng(5)
+    probabilities = rng.dirichlet(np.ones(3), size=40)
+    codes = rng.integers(0, 3, size=40)
+    assert log_loss(codes, probabilities) == pytest.approx(metrics.log_loss(codes, probabilities, labels=[0, 1, 2]))
+    sure = np.eye(3)[(codes + 1) % 3]
+    assert log_loss(codes, sure) == pytest.approx(metrics.log_loss(codes, sure, labels=[0, 1, 2]))

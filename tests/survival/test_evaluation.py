@@ -1,6 +1,7 @@
 """evaluate, inference and report of SparseCox: judged by statsmodels, counting and fits by hand."""
 
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -207,6 +208,9 @@ def test_pages_have_the_figures_and_so_has_the_shell(tmp_path, monkeypatch, caps
     assert f"{model.evaluate().concordance.value:.3f}" in page
     for words in ("Concordance", "Calibration slope", "the event by time", "hazard"):
         assert words in page
+    labels = re.findall(">((?:predicted )?probability of the event by time [^<]*)<", page)
+    assert labels
+    assert max(map(len, labels)) <= 46  # longer ones leave the chart at its right
     X.assign(died=y["event"].astype(int), years=y["time"]).to_csv("t.csv", index=False)
     command = "fit t.csv --time years --event died --k 1-2 --report shell.html --nested --stability 0"
     assert main(command.split()) == 0

@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pauca.version import __version__
 from pauca.wording import closest_name
@@ -59,10 +59,17 @@ class OneLineParser(argparse.ArgumentParser):
         unknown = message.removeprefix("unrecognized arguments: ").split()[0] if "unrecognized" in message else ""
         near = self.nearest_option(unknown.partition("=")[0].lstrip("-")) if unknown.startswith("-") else None
         near = "explain" if "invalid choice: 'show'" in message else near  # a saved model is what one wants to see
-        near = "--out" if unknown == "-o" else near
+        near = "--out" if unknown == "-o" and "--out" in self.known_options() else near
         command = f"{self.prog} COMMAND" if self._subparsers is not None else self.prog
         hint = f"; did you mean {near}?" if near else f"; {command} --help lists the options"
         self.exit(2, f"pauca: error: {message}{hint}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; a command tells of options that it does not know itself, with what it knows."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def nearest_option(self, unknown: str) -> str | None:
         """The option that was probably meant, all without dashes, which are alike in all of them."""

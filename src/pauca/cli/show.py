@@ -14,6 +14,7 @@ import numpy as np
 
 from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
+from pauca.export.json_files import check_folder
 from pauca.report import check_page_name
 from pauca.results.instructions import in_shell
 from pauca.results.path import Path
@@ -88,10 +89,11 @@ def check_writable(path: str | None) -> None:
         raise DataError(f"{path} cannot be written: it is a folder")
     if os.path.exists(path) and not os.path.isfile(path):
         return  # a device or a pipe, which is written to and needs no folder
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
-    if not os.access(folder, os.W_OK):
+    try:
+        check_folder(path)
+    except FileNotFoundError as error:
+        raise DataError(str(error)) from None
+    if not os.access(os.path.dirname(os.path.realpath(path)), os.W_OK):
         raise DataError(f"{path} cannot be written: its folder is read-only")
 
 

@@ -394,9 +394,7 @@ def parse_groups(
     its own, with the name of the column.
     """
     if isinstance(groups, Mapping):
-        by_label = groups and all(
-            isinstance(some, list | tuple | set | frozenset | np.ndarray) for some in groups.values()
-        )
+        by_label = groups and all(map(_holds_columns, groups.values()))
         by_column = _label_by_column(groups, columns, parameter) if by_label else columns.by_index(groups, parameter)
         groups = _labels_of_all(by_column, columns, parameter)
     if isinstance(groups, set | frozenset):
@@ -419,13 +417,18 @@ def parse_groups(
     return labels if labels.dtype != object else np.array([str(label) for label in labels])
 
 
+def _holds_columns(members: Any) -> bool:
+    """Whether it is a collection of columns of any library, and no label."""
+    return isinstance(members, Collection) and not isinstance(members, str | bytes | Mapping)
+
+
 def _label_by_column(groups: Mapping[Any, Any], columns: Columns, parameter: str) -> dict[int, Any]:
     """Labels by index of their columns, from lists of columns by label."""
     found: dict[int, Any] = {}
     for label, members in groups.items():
         if not len(members):
             raise ValueError(f"{parameter!r} has no {columns.noun}s in the group {plain(label)!r}.")
-        for column in members.tolist() if isinstance(members, np.ndarray) else members:
+        for column in members.tolist() if hasattr(members, "tolist") else members:
             j = columns.index(column, parameter)
             if found.setdefault(j, label) != label:
                 raise ValueError(

@@ -73,6 +73,11 @@ class Units:
             return np.ones(len(self), dtype=np.intp)
         return np.array([len(columns) for columns in self.members], dtype=np.intp)
 
+    def relative_sizes(self) -> np.ndarray:
+        """Number of columns of every unit over that of the smallest, those without columns aside."""
+        sizes = np.maximum(self.sizes(), 1)
+        return np.asarray(sizes / sizes.min(initial=sizes.max(initial=1)))
+
     def only(self, usable: np.ndarray) -> Units:
         """The same units without the columns that cannot be used; those of one column stay as they are."""
         if isinstance(self.members, np.ndarray):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.design.base import Design
+from pauca.design.base import Design, Entries
 from pauca.design.chunks import ChunkedDesign, Chunks
 from pauca.design.chunks.design import unless_uniform
 from pauca.design.chunks.moments import PartSums
@@ -23,6 +23,7 @@ __all__ = [
     "Chunks",
     "DenseDesign",
     "Design",
+    "Entries",
     "GatheredColumns",
     "GatheredDesign",
     "SparseDesign",

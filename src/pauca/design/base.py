@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,18 @@ MEAN_DOMINATES_ABOVE = 1e3
 # all columns are larger, for BLAS to run at full speed. Both are small compared with X.
 GATHERED_NUMBERS = 1 << 16
 WIDE_NUMBERS = 1 << 19
+
+
+class Entries(NamedTuple):
+    """A standardised column as the rows whose values may differ from its ``base``, which all others have."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    base: float
+
+    def only(self, kept: np.ndarray) -> Entries:
+        """Without some of the rows, of which the others need not have the base: they must not count."""
+        return Entries(self.rows[kept], self.values[kept], self.base)
 
 
 class Design(Protocol):
@@ -70,6 +82,14 @@ class Design(Protocol):
 
     def columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """The standardised columns ``features``, one to a row: shape (b, n)."""
+        ...
+
+    def stored(self) -> np.ndarray:
+        """How many entries of every column are stored, shape (d,): all of them, but for sparse data."""
+        ...
+
+    def entries(self, features: np.ndarray) -> list[Entries]:
+        """The stored entries of the standardised columns ``features``; the others have the value of a zero."""
         ...
 
     def products(self, left: np.ndarray) -> np.ndarray:
@@ -132,6 +152,15 @@ class StandardisedColumns(ABC):
         for rows, block in self.blocks(features):
             gathered[:, rows] = block.T
         return gathered
+
+    def stored(self) -> np.ndarray:
+        """How many entries of every column are stored, shape (d,)."""
+        return np.full(len(self.mean), self.n_rows)
+
+    def entries(self, features: np.ndarray) -> list[Entries]:
+        """The stored entries of the standardised columns ``features``."""
+        rows, zeros = np.arange(self.n_rows), self._standardise(np.zeros((1, len(features))), features)[0]
+        return [Entries(rows, *part) for part in zip(self.columns(features), zeros.tolist(), strict=True)]
 
     def extent(self) -> np.ndarray:
         """The largest absolute entry of every standardised column, shape (d,)."""

@@ -24,6 +24,7 @@ from pauca.estimators.fit import (
 )
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
+from pauca.estimators.missing_methods import TO_POINTS, MissingMethod
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import summary_of_data
 from pauca.estimators.row_values import check_row_groups
@@ -44,18 +45,8 @@ from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.progress import phase
 from pauca.runs.run import interrupted_once
 from pauca.tables import RawTable, TableEncoding
+from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
-
-
-class _NoPoints:
-    """``to_points`` of models that have none: an attribute that is missing, with what to do instead."""
-
-    def __get__(self, model: Any, owner: type) -> Any:
-        raise AttributeError(
-            f"{owner.__name__} has no to_points: sheets of points are made from a SparseClassifier of two classes. Fit "
-            "one to an outcome of two classes, such as whether an event happened within a fixed time (of rows that "
-            "were followed that long), or whether a number is above a threshold."
-        )
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -71,7 +62,7 @@ class SparseModel(ProvingMixin, FittedModel):
     """What the fit was given of the score of every row: "offset", "exposure" or nothing."""
     dispersion_: float | None = None
     """The dispersion of counts that are negative binomial, given or estimated; None for other losses."""
-    to_points: Any = _NoPoints()
+    to_points: Any = MissingMethod(TO_POINTS)
 
     @property
     def loss_(self) -> Loss:
@@ -156,9 +147,10 @@ class SparseModel(ProvingMixin, FittedModel):
         -------
         Alternatives
             A list of dicts with the keys feature, replacement, objective (after the swap) and explained_lost, the share
-            of the empty model's objective that the swap would cost; it prints as a table. The most important features
-            come first. Models are compared at the ridge of the fit, as importances are; where the search had another
-            one, a swap may gain something: its loss is negative then. The list is kept as ``alternatives_``.
+            explained on the rows of the fit that the swap would cost; with a ridge, the rise of the objective, ridge
+            included, as a share of the empty model's. It prints as a table. The most important features come first.
+            Models are compared at the ridge of the fit, as importances are; where the search had another one, a swap
+            may gain something: its loss is negative then. The list is kept as ``alternatives_``.
 
         Examples
         --------
@@ -265,7 +257,8 @@ class SparseModel(ProvingMixin, FittedModel):
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
             interrupted_once()
             self._keep(path, fitted, kept)
-        text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights)))
+        with blas_threads.single():
+            text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights)))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 

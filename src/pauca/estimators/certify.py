@@ -183,7 +183,8 @@ def certificate_of(
             for size, snapshot in history.best.items()
             if size in models and size
         }
-    same = ridges[0] == ridges[1]
+    by_unit = isinstance(subset, SmoothSubset) and subset.objective.ridge_by_unit and ridges[1] > 0
+    same = ridges[0] == ridges[1] and not by_unit
     if same:
         proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
     return Certificate(
@@ -204,7 +205,7 @@ def certify(
     problem: LinearProblem, search_ridge: float, weights: np.ndarray, path: Path, time_limit: float | None
 ) -> Path:
     """A path with a certificate for the objective that was searched, and with the better models found for it."""
-    search = replace(problem, ridge=search_ridge).begin(weights)
+    search = problem.searched_at(search_ridge).begin(weights)
     history = search.history = History(search.subset, None)
     supports = [tuple(model.units.tolist()) for model in path if model.size]
     if supports:
@@ -216,7 +217,7 @@ def certify(
         history.no_proof = NOTHING_TO_PROVE
     better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
     subset = search.subset
-    if problem.ridge != search_ridge:
+    if problem.differs_from_search(search_ridge):
         subset = problem.begin(weights, search.design).subset
         better = [fitted(subset, model.support) for model in better]
     finished = subset.finish(better, 0) if better else []
@@ -228,12 +229,12 @@ def certify(
 def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seconds: float | None) -> dict[int, Pool]:
     """Good models of some sizes by the objective that was searched, as far as the time allows."""
     phase("looking for other models")
-    subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
+    subset = data.problem.searched_at(data.search_ridge).begin(data.weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
     models = fitted_again(subset, [tuple(path[size].units.tolist()) for size in sizes])
     proofs = Proofs(subset, {len(model.support): model for model in models}, wanted)
     stopped_after = seconds if _watch(proofs.grow(0.0), deadline) else None
-    search_ridge = None if data.search_ridge == data.problem.ridge else data.search_ridge
+    search_ridge = data.search_ridge if data.problem.differs_from_search(data.search_ridge) else None
     pools = {}
     for size in sizes:
         found, complete = proofs.collected(size)

@@ -50,9 +50,18 @@ from pauca.runs.run import Stop
 from pauca.statistics.regression_metrics import deviance_explained
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
+from pauca.wording import plain
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
 BOOTSTRAP_NUMBERS = 2_000_000
+
+
+def check_test_rows(X: Any, y: Any, *, nested: bool) -> None:
+    """Raise an error for test rows without targets, targets without rows, and nested folds beside test rows."""
+    if (X is None) != (y is None):
+        raise ValueError("evaluate() takes X and y together: test rows and their targets, or neither.")
+    if X is not None and nested:
+        raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
 
 
 class EvaluationMixin:
@@ -108,9 +117,9 @@ class EvaluationMixin:
         Returns
         -------
         Evaluation
-            AUC, accuracy, sensitivity, specificity, predictive values, Brier score and calibration for two classes,
-            accuracy and a table of confusions for more, R^2, RMSE and MAE for numbers, and D^2, the share of the
-            deviance explained, where the loss is one; ``message`` says where the rows come from.
+            AUC, accuracy, sensitivity, specificity, predictive values, Brier score, log loss and calibration for two
+            classes, accuracy, log loss and a table of confusions for more, R^2, RMSE and MAE for numbers, and D^2, the
+            share of the deviance explained, where the loss is one; ``message`` says where the rows come from.
 
         Examples
         --------
@@ -127,11 +136,8 @@ class EvaluationMixin:
         check_is_fitted(self)
         check = ParameterChecks("evaluate")
         threshold = check.number("threshold", threshold, positive=True, below=1.0)
-        if (X is None) != (y is None):
-            raise ValueError("evaluate() takes X and y together: test rows and their targets, or neither.")
+        check_test_rows(X, y, nested=nested)
         if X is not None:
-            if nested:
-                raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
             y = check_test_target(y, classifies=bool(is_classifier(self)))
             return self._evaluate_test_rows(X, y, offset, exposure, threshold)
         if offset is not None or exposure is not None:
@@ -315,10 +321,10 @@ class EvaluationMixin:
         event: str | None = None,
     ) -> None:
         """Write the page, with the predictions measured as ``given`` to ``evaluate``."""
-        from pauca.report import Findings, check_page_name, write_report
+        from pauca.report import Findings, check_page_path, write_report
 
         check_is_fitted(self)
-        check_page_name(path)
+        check_page_path(path)
         evaluation = inference = None
         data = getattr(self, "_training_data", None)
         # What is not given is left out; with anything of test rows ``evaluate`` measures, or says why it cannot.
@@ -420,7 +426,7 @@ class EvaluationMixin:
             return evaluate_numbers(y, self._predicted(scores), rows, n_folds, self._d2(y, scores, offset))
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y holds the class {unknown[0]!r}, which the fit has not seen.")
+            raise ValueError(f"y holds the class {plain(unknown[0])!r}, which the fit has not seen.")
         probabilities = hasattr(resolve(self.loss, classes=True), "probabilities")
         if probabilities:
             scores = self._probabilities(scores)

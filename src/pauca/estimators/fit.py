@@ -39,6 +39,7 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Budget, Goal, Move, SearchRun, Stop, ended_early
 from pauca.statistics.criteria import has_moments, least_squares_loss
+from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,16 +179,17 @@ def fit_path(
         check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
     if isinstance(design, ChunkedDesign) and problem.closed_form and isinstance(problem.method, Backward):
         design.compute_all_products()
-    if isinstance(design, ChunkedDesign) and not problem.closed_form:
-        problem, found = _search_gathered(inputs, design)
-    else:
-        found = _search(inputs)
+    with blas_threads.single():
+        if isinstance(design, ChunkedDesign) and not problem.closed_form:
+            problem, found = _search_gathered(inputs, design)
+        else:
+            found = _search(inputs)
     search = found.searches[found.search_ridge]
     n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
     proves = isinstance(settings.method, Exact) or n_candidates <= (NARROW if found.choice is None else MOST_BOUNDED)
     stops: list[Stop] = []
     # A fit that is cut short from here on keeps what it has.
-    with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+    with blas_threads.single(), ended_early(stops.append), limited_until(inputs.deadline + GRACE):
         if proves:
             left = inputs.seconds_left
             chosen = found.choice is not None
@@ -303,6 +305,8 @@ def _make_inputs(
         settings.standardize,
     )
     grid = settings.given_ridges if held_out is None else _compared_ridges(settings, problem, design, weights)
+    by_unit = grid.search_in_units and bool(np.any(problem.units.relative_sizes() > 1))
+    problem = replace(problem, searches_by_unit=by_unit)
     deadline = deadline_after(settings.run_budget.time_limit)
     return FitInputs(settings, problem, design, weights, grid, held_out, resume, deadline)
 
@@ -437,11 +441,11 @@ def _estimate_loss(
     """The problem and its path with the parameters of the loss that are estimated together with the model.
 
     An information criterion compares all sizes at these parameters too. Where another size is better then, they are
-    estimated with that one.
+    estimated with that one; where sizes are better at each other's parameters, each is judged at its own.
     """
     assert found.run.history is not None
-    begun, met = problem, {found.answer}
-    while True:
+    begun, tried = problem, dict[int, tuple[LinearProblem, SearchResult]]()
+    while found.answer not in tried:
         problem, run = estimate_parameters(
             begun,
             found.run,
@@ -458,10 +462,26 @@ def _estimate_loss(
         models = run.models(found.answer)
         sizes = [size for size in choice.sizes.tolist() if size in models]
         again = weigh_models(problem, models, sizes, inputs.weights, inputs.settings.criterion)
-        again = replace(again, ended=choice.ended, n_folds=choice.n_folds)
+        found = replace(found, choice=replace(again, ended=choice.ended, n_folds=choice.n_folds))
+        tried[found.answer] = problem, found
         if again.chosen == found.answer:
-            return problem, replace(found, choice=again)
-        if again.chosen in met:  # each of two sizes is the better one at the other's parameters
             return problem, found
-        met.add(again.chosen)
-        found = replace(found, choice=again, answer=again.chosen)
+        found = replace(found, answer=again.chosen)
+    return _best_at_own_parameters(tried)
+
+
+def _best_at_own_parameters(
+    tried: Mapping[int, tuple[LinearProblem, SearchResult]],
+) -> tuple[LinearProblem, SearchResult]:
+    """The best of several sizes, each with the parameters that are estimated with its own model."""
+    own = {}
+    for size, (_, found) in tried.items():
+        assert found.choice is not None
+        own[size] = float(found.choice.mean[found.choice.sizes == size][0])
+    best = min(own, key=lambda size: (own[size], size))
+    problem, found = tried[best]
+    assert found.choice is not None
+    mean = found.choice.mean.copy()
+    for size, value in own.items():
+        mean[found.choice.sizes == size] = value
+    return problem, replace(found, choice=replace(found.choice, mean=mean, chosen=best))

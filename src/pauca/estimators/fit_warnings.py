@@ -16,13 +16,14 @@ from pauca.methods.exact import STOPPED_BEFORE, Exact
 from pauca.results.instructions import NAMELESS
 from pauca.results.path import Path
 from pauca.runs.run import Stop
+from pauca.tables.raw_columns import LEAST_ROWS_TO_NUMBER
 from pauca.tolerances import DEPENDENT_BELOW
 from pauca.wording import column_names, quoted, quoted_columns
 
 SEPARABLE = (
-    "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
-    "coefficients, and probabilities near 0 or 1, mean little. For coefficients that can be read set a ridge, such as "
-    "ridge=0.001."
+    "The data are separable, at least in part, so some coefficients diverge: their sizes mean little, and "
+    "probabilities are far too close to 0 and 1, so that new rows may be predicted badly. Set a ridge, such as "
+    "ridge=0.001, or let cross-validation choose one with ridge='auto'."
 )
 NOT_CONVERGED = (
     "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "
@@ -58,9 +59,8 @@ def fit_warnings(
     if fitted.table is not None:
         constant = [*fitted.table.constant, *constant]
         yield from fitted.table.warnings(model.support)
-    elif path.column_names is not None and isinstance(fitted.problem.X, np.ndarray):
-        columns = fitted.problem.X[:, model.support].T
-        yield from identifiers(column_names(path.column_names, model.support), columns)
+    elif isinstance(fitted.problem.X, np.ndarray):
+        yield from _identifiers(path.column_names, model.support, fitted.problem.X)
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
     combined: list[int] = []
@@ -88,6 +88,28 @@ def fit_warnings(
         if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
             yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
+
+
+def _identifiers(names: Sequence[str] | np.ndarray | None, support: np.ndarray, X: np.ndarray) -> Iterator[str]:
+    """A warning of chosen columns that look like identifiers: of nameless ones, of those that count the rows in order.
+
+    A column alone is there for a reason.
+    """
+    if names is not None:
+        yield from identifiers(column_names(names, support), X[:, support].T)
+    elif X.shape[1] > 1 and len(X) >= LEAST_ROWS_TO_NUMBER:
+        counts = np.arange(len(X))
+        for column in support.tolist():
+            if _counts_rows(X[:, column], counts):
+                yield (
+                    f"Column {column} counts the rows, as an identifier does, and is in the model; never=[{column}] "
+                    "leaves it out."
+                )
+
+
+def _counts_rows(values: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    return values[0] in {0, 1} and np.array_equal(values, counts + values[0])
 
 
 def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:

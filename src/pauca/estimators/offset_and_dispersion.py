@@ -36,7 +36,7 @@ def estimate_parameters(
     The parameters of the search before were those of a constant, so features are searched once more.
     """
     estimated = _with_parameters_at(problem, run, size, weights)
-    found = replace(estimated, ridge=search_ridge).begin(weights, run.design)
+    found = estimated.searched_at(search_ridge).begin(weights, run.design)
     found.advance(goal, budget)
     assert found.history is not None
     if found.stopped_early or size not in found.history.best:

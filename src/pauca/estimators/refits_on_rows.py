@@ -34,7 +34,7 @@ COLUMNS_AT_ONCE = 16
 
 def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
     """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
-    searched = replace(data.problem, ridge=data.search_ridge)
+    searched = data.problem.searched_at(data.search_ridge)
     found, step = [], phase("fitting without each fold", len(folds))
     for fold in folds:
         run = fold.problem(searched).begin(fold.weights)

@@ -141,7 +141,8 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         the sizes. None: "auto" where ``k`` is chosen by cross-validation, else 0.
     search_ridge : float, list of float, "auto" or None, default=None
         The ridge with which features are searched, if it is to differ from that of the final fit. None: two ridges are
-        compared where ``ridge`` is chosen, else it is ``ridge``.
+        compared where ``ridge`` is chosen, else it is ``ridge``. A ridge that is chosen counts as often for a category
+        or group as it has columns; one that is given does not.
     standardize : bool, default=True
         Whether the ridge is on the coefficients of standardised columns. False: on those of the columns as they are,
         as in scikit-learn's ``Ridge``.

@@ -17,6 +17,7 @@ from pauca.results.choice import FOLD_RULES, Rule
 from pauca.runs.progress import ProgressReport, with_progress
 from pauca.runs.run import Budget, Goal, Method
 from pauca.statistics.criteria import CRITERIA
+from pauca.wording import plain
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
 
@@ -181,7 +182,8 @@ def check_class_weight(class_weight: Any) -> None:
     for label, weight in class_weight.items():
         if not isinstance(weight, numbers.Real) or not 0 <= float(weight) < math.inf:
             raise ValueError(
-                f"'class_weight' must hold finite weights that are not negative; that of {label!r} is {weight!r}."
+                f"'class_weight' must hold finite weights that are not negative; that of {plain(label)!r} is "
+                f"{plain(weight)!r}."
             )
 
 

@@ -21,6 +21,7 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, SearchRun, Stop
+from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +61,13 @@ def find_alternatives(data: TrainingData, path: Path, size: int, count: int) -> 
     look small.
     """
     phase("looking for replacements")
-    subset = data.problem.begin(data.weights).subset
-    model, null = path[size], path[0].objective
-    for unit in model.units.tolist():
-        if unit not in subset.support:
-            subset.add(unit)
-    found = subset.replacements(count) if subset.support else {}
+    model, null = path[size], path[0].objective - (path.floor or 0.0)
+    with blas_threads.single():
+        subset = data.problem.begin(data.weights).subset
+        for unit in model.units.tolist():
+            if unit not in subset.support:
+                subset.add(unit)
+        found = subset.replacements(count) if subset.support else {}
     order = model.units[np.argsort(-model.importance, kind="stable")]
     records = [
         {
@@ -77,7 +79,7 @@ def find_alternatives(data: TrainingData, path: Path, size: int, count: int) -> 
         for unit in order
         for swap in found.get(int(unit), [])
     ]
-    return Alternatives(records, path.counted, data.problem.ridge, data.search_ridge)
+    return Alternatives(records, path.counted, data.problem.ridge, data.search_ridge, shrunken=model.shrinkage > 0)
 
 
 def measure_stability(
@@ -97,7 +99,7 @@ def measure_stability(
     strata = np.zeros(len(data.weights)) if classes is None else classes
     resamples = halves(n_resamples, data.weights, strata, random_state)
     supports: list[list[str]] = [[] for _ in resamples]
-    searched = replace(data.problem, ridge=data.search_ridge)
+    searched = data.problem.searched_at(data.search_ridge)
     step = phase("searching on halves of the rows", len(resamples))
 
     def job(number: int) -> Callable[[Budget], None]:

@@ -27,6 +27,16 @@ class ModelFileError(ValueError):
     """
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise an error before any work if a file could not be written, since its folder does not exist."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a device or a pipe, which is written to and needs no folder
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        name = os.path.dirname(os.fspath(path)) or folder
+        raise FileNotFoundError(f"{os.fspath(path)} cannot be written: there is no folder {name}")
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file so that readers find the old one or the complete new one, even if writing is interrupted.
 

@@ -21,6 +21,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import PathMixin, check_finite_models, fitting
 from pauca.estimators.input_checks import check_moments, check_rows, check_table
+from pauca.estimators.missing_methods import LIKELIHOOD, REPORT, MissingMethod
 from pauca.estimators.row_values import check_weights
 from pauca.estimators.settings import check_criterion, check_cross_validation, parse_sizes
 from pauca.export import register_estimator, save
@@ -146,6 +147,9 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
     >>> graph.edges_
     [('s1', 's2'), ('s2', 's4'), ('s3', 's4')]
     """
+
+    evaluate: Any = MissingMethod(LIKELIHOOD)
+    report: Any = MissingMethod(REPORT)
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
 from pauca.estimators.input_checks import check_moments
+from pauca.estimators.missing_methods import EVALUATE, MissingMethod
 from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import check_cross_validation
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
@@ -57,6 +58,7 @@ class L1Model(FittedModel):
     score_errors_: np.ndarray
     norms_: np.ndarray
     _validate: Any
+    evaluate: Any = MissingMethod(EVALUATE)
 
     def __init__(
         self,

@@ -24,7 +24,8 @@ class L1Classifier(ClassificationMixin, L1Model):
     ----------
     radius : float or "auto", default="auto"
         The radius of the ball. "auto" finds it by cross-validation among radii that grow by a factor of 1.5, from one
-        so small that a single feature has all of it, until the ball no longer binds or the scores fall.
+        so small that a single feature has all of it, until no column goes with what is left more closely than noise
+        would, and the ball no longer binds or the scores fall.
     loss : str or Loss, default="log_loss"
         "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
         as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses

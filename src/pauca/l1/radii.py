@@ -13,10 +13,10 @@ from pauca.l1.certificate import BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.model_selection.comparison import weigh_folds
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import Measure
 from pauca.model_selection.scoring import Models
-from pauca.model_selection.size_and_ridge import weigh_folds
 from pauca.results.choice import Choice, Rule
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
@@ -30,7 +30,7 @@ GROWTH = 1.5
 # So many balls are searched after the best one to confirm it, fewer where they are clearly worse: balls that hold the
 # noise as well cost the most. And so many at most.
 PATIENCE = 3
-MOST_RADII = 48
+MOST_RADII = 64
 
 # Where the loss vanishes the radius is brought down to what that takes, by so many halvings of the last step.
 HALVINGS = 5
@@ -75,6 +75,7 @@ class RadiusPath:
         self.certificates: list[BallCertificate] = []
         self.best_by_size: list[dict[int, tuple[float, Iterate]]] = []
         self._models: list[Model] = []
+        self._tested = 0, False
 
     def advance(self, radii: Sequence[float], budget: Budget) -> None:
         """Go on to further radii, unless something has ended the search."""
@@ -110,15 +111,33 @@ class RadiusPath:
 
     @property
     def is_complete(self) -> bool:
-        """Whether larger balls hold nothing better: the last does not bind, or the loss vanishes to the tolerance."""
-        return bool(self.certificates) and (
-            not self.certificates[-1].binding or self._fits_perfectly(self.certificates[-1])
-        )
+        """Whether larger balls hold nothing better: the last does not bind, or the loss vanishes to the tolerance.
+
+        In a tiny ball the tolerance may be met well within the edge, while other columns are still to come.
+        """
+        if not self.certificates:
+            return False
+        last = self.certificates[-1]
+        if self._fits_perfectly(last):
+            return True
+        return not last.binding and not (last.stop is Stop.CERTIFIED and self.leaves_signal())
 
     @property
     def stopped_early(self) -> bool:
         """Whether something other than the search itself ended it."""
         return bool(self.certificates) and self.certificates[-1].stop in STOPPED_EARLY
+
+    def leaves_signal(self) -> bool:
+        """Whether some column still goes with what the last ball leaves more closely than noise would.
+
+        In small balls only columns with large entries come in, such as squares: scores may fall there before they rise.
+        """
+        count = len(self.certificates)
+        if self._tested[0] != count:
+            objective = self.search.objective
+            test = largest_score_test(objective, self.certificates[-1].best) if count else 0.0
+            self._tested = count, test > noise_level(objective)
+        return self._tested[1]
 
     def models(self) -> Models:
         """The models of all radii, counted from 1, and the empty one."""
@@ -142,6 +161,23 @@ def first_radius(objective: BallObjective) -> float:
     return float(FIRST_SHARE * gradient[best] / curvature) if gradient[best] > 0 and curvature > 0 else 1.0
 
 
+def largest_score_test(objective: BallObjective, iterate: Iterate) -> float:
+    """The largest of the score tests of all coordinates, in standard errors: one pass over X, whatever the units."""
+    scores = objective.scores(iterate)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradient = np.abs(objective.gradient(objective.loss, scores, iterate)).reshape(objective.n_outputs, -1)
+        slopes = objective.loss.derivative(objective.y, scores)
+        error = np.sqrt(slopes**2 @ objective.weights * np.sum(objective.weights**2))[:, None] * objective.unit
+    tests = np.zeros_like(gradient)
+    np.divide(gradient, error, out=tests, where=error > 0)
+    return float(tests.max(initial=0.0))
+
+
+def noise_level(objective: BallObjective) -> float:
+    """What the largest of as many score tests hardly exceeds where there is nothing but noise, in standard errors."""
+    return float(np.sqrt(2.0 * np.log(2.0 * objective.n_outputs * objective.design.n_features)))
+
+
 class RadiusSearch:
     """The search for a radius: one path on all rows, and one on the rows of every fold."""
 
@@ -155,7 +191,7 @@ class RadiusSearch:
         self._ended_by: Stop | None = None
 
     def choose(self, runs: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
-        """Search larger and larger balls until the best is well within them."""
+        """Search larger and larger balls until the best is well within them, and what is left looks like noise."""
         radius = first_radius(self.whole.search.objective)
         while True:
             self.radii.append(radius)
@@ -167,7 +203,7 @@ class RadiusSearch:
             choice = choice or weigh(self, positions)  # it takes little time; a second interrupt ends the fit
             if runs.ended or self.stopped_early or len(self.radii) >= MOST_RADII or self.whole.is_complete:
                 return choice
-            if _has_turned(choice):
+            if _has_turned(choice) and not self.whole.leaves_signal():
                 return choice
 
     @property

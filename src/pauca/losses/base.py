@@ -80,6 +80,8 @@ class Loss(ABC):
     the infimum is zero."""
     flat: ClassVar[bool] = False
     """Whether the curvature is zero over whole intervals, so that it says little about longer steps."""
+    narrow: ClassVar[bool] = False
+    """Whether there is curvature in narrow bands about kinks alone, so that next to no row has any."""
     of_residuals: ClassVar[bool] = False
     """Whether this is a loss of ``a - y``; then an offset of the score may be taken from the target instead."""
     has_lines: ClassVar[bool] = False
@@ -198,8 +200,10 @@ class Loss(ABC):
         """A constant score near the best one, to start from; infinite if that is, as for a class without weight.
 
         That is 0, unless a Newton step from there does not bring the mean slope near zero: a loss that is all but
-        linear far from its target has no curvature to step by.
+        linear far from its target has no curvature to step by. A loss that no constant changes has no slope at all.
         """
+        if self.shift_invariant:
+            return 0.0
 
         def mean(found: Any) -> float:
             # What has another shape is refused elsewhere, with the name of the method.

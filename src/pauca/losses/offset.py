@@ -61,6 +61,7 @@ class WithOffset(Loss):
     may_diverge = property(lambda self: self.loss.may_diverge)
     # Not ``undecided``: a row may be on the right side by its offset, which larger scores do not multiply.
     flat = property(lambda self: self.loss.flat)
+    narrow = property(lambda self: self.loss.narrow)
     classifies = property(lambda self: self.loss.classifies)
     free_dispersion = property(lambda self: self.loss.free_dispersion)
     has_estimated = property(lambda self: self.loss.has_estimated)

@@ -185,6 +185,7 @@ class Envelope(Loss):
     """
 
     flat = True
+    narrow = True
 
     def __init__(self, loss: PiecewiseLinear, beta: float, typical: float | None = None, widenings: int = 0) -> None:
         self.loss = loss

@@ -26,6 +26,11 @@ INTERACTIONS_TRIED = 8
 SCOUTS = (Forward(), FoBa(), FoBa(rule="refit"))
 
 
+# Pairs are tried whose expected gain, times this, would lower the value. Of eleven problems that tries all pairs whose
+# gain was enough but for one, of 1.06 times what was expected; most gained 0.96 to 1.04 times as much.
+PAIR_SLACK = 1.01
+
+
 @dataclass(frozen=True)
 class Exchange(GrowingMethod):
     """The best model of each size that swaps of single features find from several starts.
@@ -36,9 +41,10 @@ class Exchange(GrowingMethod):
     2. one chosen feature is swapped for another until no swap lowers Q: for squared loss the best of all k x d pairs by
        exact gains; for other losses features are added, those most likely to gain first, and what each chosen feature
        then costs is estimated, and the best few swaps are refitted;
-    3. rivals are looked at: the models of this size found by the ``scouts``, and the current model after ``detour``
-       additions and as many removals. One with a lower Q replaces the current model, and is swapped in turn. For
-       squared loss rivals are swapped before they are compared, for other losses each size of a detour is.
+    3. rivals are looked at: the models of this size found by the ``scouts``, the current model after ``detour``
+       additions and as many removals, and for other losses than squared loss the model of two features less with the
+       two that gain most together by its quadratic. One with a lower Q replaces the current model, and is swapped in
+       turn. For squared loss rivals are swapped before they are compared, for other losses each size of a detour is.
 
     The result is never above that of a scout run to the same size: never above ``Forward()``, and for squared loss not
     above ``FoBa()`` and ``FoBa(rule="refit")`` either. The look-ahead of a detour is fixed, so the model of size 5 is
@@ -95,20 +101,21 @@ class Exchange(GrowingMethod):
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Swaps until none helps at the current size, then an addition, and so on."""
-        return (yield from self.for_subset(subset)._moves(subset, goal))
+        return (yield from self.for_subset(subset)._moves(subset, history, goal))
 
-    def _moves(self, subset: Subset, goal: Goal) -> Generator[Move | None, None, Stop]:
+    def _moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         assert self.scouts is not None
         scouts = [_Scout(method, subset.restarted()) for method in self.scouts]
         while True:
-            yield from self._settle(subset, scouts)
+            yield from self._settle(subset, scouts, history)
             step = Stop.SIZE if goal.reached(subset.size) else next_addition(subset, self.rule, goal.tol)
             if not isinstance(step, Stop):
+                subset.likely_pair()  # the next size but one asks for it, and all that it takes is at hand now
                 yield ("add", step)
             elif step is not Stop.LIMITS or not (yield from self._trade(subset, scouts, goal)):
                 return step
 
-    def _settle(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Move | None]:
+    def _settle(self, subset: Subset, scouts: list[_Scout], history: History) -> Iterator[Move | None]:
         """Swaps, and models of rivals, until neither lowers the value.
 
         After a rival replaced the current model, this starts again: the next move depends on the current model only, so
@@ -121,12 +128,14 @@ class Exchange(GrowingMethod):
             replaced = False
             for scout in scouts:
                 yield from scout.advance(subset.size)
-            for rival in self._rivals(subset, scouts, tried):
+            for rival in self._rivals(subset, scouts, history, tried):
                 replaced = yield from _contest(subset, rival)
                 if replaced:
                     break
 
-    def _rivals(self, subset: Subset, scouts: list[_Scout], tried: set[frozenset[int]]) -> Iterator[Subset]:
+    def _rivals(
+        self, subset: Subset, scouts: list[_Scout], history: History, tried: set[frozenset[int]]
+    ) -> Iterator[Subset]:
         """Other models of the same size, each made when it is needed."""
         for scout in scouts:
             support = scout.support(subset.size)
@@ -139,6 +148,9 @@ class Exchange(GrowingMethod):
                 rival = detour.model()
                 if rival.size == subset.size:
                     yield rival
+        support = frozenset() if subset.closed_form else _with_pair(subset, history)
+        if support and _is_new(support, subset, tried):
+            yield _on(support, subset)
         for unit in _interactions(subset):
             detour = _Detour(subset, 0, subset.size, through=unit)
             if detour.allowed and len(detour.support) == subset.size and _is_new(detour.support, subset, tried):
@@ -194,9 +206,7 @@ class _Scout:
         """A separate subset on ``support``, which is usually that of the last size."""
         if support == frozenset(self._subset.support):
             return self._subset.copy()
-        model = self._subset.restarted()
-        model.exchange((), sorted(support.difference(model.support)))
-        return model
+        return _on(support, self._subset)
 
 
 class _Detour:
@@ -240,6 +250,26 @@ class _Detour:
                 break
             model.add(step)
         return model
+
+
+def _on(support: frozenset[int], subset: Subset) -> Subset:
+    """A separate subset on ``support``."""
+    model = subset.restarted()
+    model.exchange((), sorted(support.difference(model.support)))
+    return model
+
+
+def _with_pair(subset: Subset, history: History) -> frozenset[int]:
+    """The model of two units less with the two that are likely to gain most together; empty if that is not known.
+
+    Features that help together are missed one by one: with four ordered classes, 500 x 2000, sizes 13 to 16 were up to
+    0.3 % above models that were known.
+    """
+    before = history.best.get(subset.size - 2)
+    pair = None if before is None else _on(frozenset(before.support), subset).likely_pair()
+    if before is None or pair is None or PAIR_SLACK * pair.gain < before.value - subset.value:
+        return frozenset()
+    return frozenset([*before.support, pair.first, pair.second])
 
 
 def _interactions(subset: Subset) -> list[int]:

@@ -12,11 +12,12 @@ from pauca.design import ChunkedDesign, Chunks, Design
 from pauca.design.chunks.moments import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
+from pauca.model_selection.comparison import ScoredFold
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
-from pauca.model_selection.size_and_ridge import ScoredFold, SurfaceSelection
+from pauca.model_selection.size_and_ridge import SurfaceSelection
 from pauca.results.choice import Choice, standard_errors
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem

@@ -111,7 +111,10 @@ class FoldLosses:
                 # All ridges at once: of few rows each call takes longer than its sums.
                 scores = model.intercept + model.coef[:, 0] @ block.T
                 y = np.broadcast_to(y, scores.shape)
-                return measure.held_out(y, scores), measure.mislabelled(y, scores)
+                # As one line of rows: several lines would be several classes, and the labels those of other classes.
+                wrong_labels = measure.mislabelled(y.ravel(), scores.ravel())
+                mislabelled = None if wrong_labels is None else wrong_labels.reshape(scores.shape)
+                return measure.held_out(y, scores), mislabelled
             for coef, intercept in zip(model.coef, model.intercept, strict=True):
                 scores = intercept[:, None] + coef @ block.T
                 found.append(_over_outputs(measure.held_out(y, scores)))

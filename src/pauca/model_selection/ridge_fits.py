@@ -150,7 +150,7 @@ class _NewtonSteps:
     """Newton steps at every ridge, from the model of the last set at the same ridge."""
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
-        self.objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
+        self.objectives = [replace(objective, ridge=float(ridge), ridge_by_unit=False) for ridge in ridges]
         self._rows = objective.unmerged_rows
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)

@@ -5,28 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from pauca.clock import GRACE, limited_until
+from pauca.clock import GRACE, interrupts_held, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
+from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import SIZE_GROWTH, RidgeGrid, SizeRange
-from pauca.model_selection.held_out import FoldBlocks, FoldMeasure, HeldOutModel, Measure, as_refits, at_most
+from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
+from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, at_most
 from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
-from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
-from pauca.model_selection.scoring import Models
+from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
-from pauca.results.choice import EXPLAINED, Choice, Rule, standard_errors
-from pauca.results.surface import Surface
+from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
+from pauca.threads import blas_threads
 
 # The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
+
+# The share of a fold's time that its searches may take, where time is limited: to fit and score what they find at all
+# ridges takes about twice as long. Without it the last folds had no time left, and the comparison ended at their sizes.
+SEARCH_SHARE = 0.3
 
 # Instead of exchange with all its starts: several times as fast, and on held-out rows the models of exchange are no
 # better (docs/choosing_k.md). The path on all rows is then found by the requested method. Where swaps have closed forms
@@ -34,142 +38,12 @@ FORWARD_SHARE = 0.5
 SWAPS_ALONE = Exchange(scouts=(), detour=0)
 QUICK_SEARCH = Forward(shortlist=1.3, batch=SIZE_GROWTH)
 
-Table = dict[int, np.ndarray]
-"""Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredFold:
-    """What a fold says of the models of every search."""
-
-    measure: FoldBlocks
-    tables: list[Table]
-
-    def losses(self, sizes: Sequence[int]) -> np.ndarray:
-        """Sums of shape (searches, ridges, sizes, blocks of the fold)."""
-        found = [np.stack([at_most(table, size) for size in sizes], axis=1) for table in self.tables]
-        return np.stack(found)
-
-
-class Comparison:
-    """All candidates on the rows that the folds hold out."""
-
-    def __init__(self, folds: Sequence[ScoredFold], sizes: Sequence[int]) -> None:
-        self.sizes = np.array(sizes)
-        blocks = 1 + max(int(fold.measure.blocks.max()) for fold in folds)
-        weight = np.zeros(blocks)
-        parts = [fold.losses((0, *sizes)) for fold in folds]
-        total = np.zeros((*parts[0].shape[:-1], blocks))
-        for fold, part in zip(folds, parts, strict=True):
-            total[..., fold.measure.blocks] += part
-            weight[fold.measure.blocks] += fold.measure.weight
-        self.losses = HeldOutLosses(total[:, :, 1:], weight)
-        self.constant = HeldOutLosses(total[0, 0, 0], weight)
-        """The model without features."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._by_fold = [
-                HeldOutLosses(part, fold.measure.weight).observed for fold, part in zip(folds, parts, strict=True)
-            ]
-
-    def bar(self, place: tuple[int, int, int]) -> None:
-        """Leave out a candidate, which has no model on all rows."""
-        self.losses.sums[place] = np.inf
-        self.losses.__dict__.pop("mean", None)
-
-    def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
-        """Mean scores of all candidates, higher being better, and their standard errors."""
-        if scoring != EXPLAINED:
-            return -self.losses.observed, self.losses.error(np.zeros(len(self.losses.weight)))
-        null = float(self.constant.observed)
-        if not null > 0:
-            return np.zeros(self.losses.observed.shape), np.zeros(self.losses.observed.shape)
-        lowest = -np.finfo(float).max / 2
-        with np.errstate(over="ignore", invalid="ignore"):
-            left = self.losses.observed / null
-            mean = 1.0 - left
-            error = self._error_of_shares(left) / null
-        # Nothing is explained by a model that is the constant itself, whatever rounding says.
-        mean = np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest)
-        mean[..., self.sizes == 0] = 0.0
-        error[..., self.sizes == 0] = 0.0
-        return mean, error
-
-    def _error_of_shares(self, left: np.ndarray) -> np.ndarray:
-        """Standard errors of the losses, less the shares ``left`` of the constant's loss of the same rows.
-
-        Rows that are far from the mean raise the loss of the constant as they raise what is explained of it: the
-        error of a ratio is that of what is left once the denominator's own spread is taken out (the delta method).
-        """
-        finite = np.where(np.isfinite(left), left, 0.0)
-        residual = HeldOutLosses(self.losses.sums - finite[..., None] * self.constant.sums, self.losses.weight)
-        return residual.error(np.zeros(len(self.losses.weight)))
-
-    def fold_scores(self, scoring: str, search: int, ridge: int) -> np.ndarray:
-        """Scores of every fold at one pair of ridges, shape (folds, sizes)."""
-        losses = np.stack([part[search, ridge, 1:] for part in self._by_fold])
-        if scoring != EXPLAINED:
-            return -losses
-        null = float(self.constant.observed)
-        if not null > 0:
-            return np.zeros(losses.shape)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = (np.stack([part[0, 0, 0] for part in self._by_fold])[:, None] - losses) / null
-        scores = np.where(np.isfinite(scores), scores, -np.finfo(float).max / 2 / len(scores))
-        scores[:, self.sizes == 0] = 0.0
-        return scores
-
-    def choice(self, found: Chosen, rule: Rule, scoring: str, grid: RidgeGrid | None = None) -> Choice:
-        """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
-        search, ridge, size = found.place
-        mean, error = self.scores(scoring)
-        surface, null = (
-            None,
-            float(self.constant.observed) if scoring == EXPLAINED and self.constant.observed > 0 else 1.0,
-        )
-        if grid is not None:
-            surface = Surface(
-                np.array(grid.search),
-                np.array(grid.fit),
-                self.sizes,
-                mean,
-                found.error / null,
-                grid.fit[ridge],
-                grid.search[search],
-                error,
-            )
-        return Choice(
-            rule,
-            scoring,
-            self.sizes,
-            mean[search, ridge],
-            error[search, ridge],
-            self.fold_scores(scoring, search, ridge),
-            int(self.sizes[size]),
-            surface,
-            int(self.sizes[found.best[2]]),
-            n_folds=len(self._by_fold),
-            one_error_size=int(self.sizes[found.within_one_error]),
-            difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
-        )
-
-
-def weigh_folds(rule: Rule, measure: Measure, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]) -> Choice:
-    """The choice among ``sizes`` by the models of every fold."""
-    if not found:
-        return nothing_scored(sizes[-1], rule, measure.scoring)
-    folds = []
-    for number, (fold, models) in enumerate(found):
-        scored, needed = measure.of_fold(fold, number), sorted(models)
-        sums = scored.sums([as_refits(models[size]) for size in needed])
-        folds.append(ScoredFold(scored, [dict(zip(needed, sums, strict=True))]))
-    comparison = Comparison(folds, sizes)
-    return comparison.choice(choose(comparison.losses, comparison.sizes, rule), rule, measure.scoring)
-
 
 class SurfaceSelection(Selection):
     """The search for a size and two ridges: on all rows and on those of every fold, one run for each search ridge."""
 
     problem: LinearProblem
+    search_share = SEARCH_SHARE
 
     def __init__(
         self,
@@ -211,17 +85,20 @@ class SurfaceSelection(Selection):
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(replace(problem, ridge=ridge).begin(weights, design), self._quick_search)
+            run = compared_by(problem.searched_at(ridge).begin(weights, design), self._quick_search)
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
         if number:
-            ridges = self._in_units(self.grid.fit, self.grid.fit_in_units, weights, design)
-            standardize = self.problem.standardize
-            self._refitters[number] = refitter(runs[0].subset, ridges, standardize=standardize)
             self._known[number] = {}
             self._measures[number] = self.measure.of_fold(self.folds[number - 1], number - 1)
         return runs
+
+    def _refitter(self, number: int, ridges: tuple[float, ...]) -> Refitter:
+        """Fits of any set of features at some ridges on the rows of a fold."""
+        run, weights = self._runs[number][0], self.folds[number - 1].weights
+        in_units = self._in_units(ridges, self.grid.fit_in_units, weights, run.design)
+        return refitter(run.subset, in_units, standardize=self.problem.standardize)
 
     def _continue(self, run: SearchRun, goal: Goal, budget: Budget) -> History:
         """Continue a search; sizes that it does not reach within a time limit are those of forward selection.
@@ -248,6 +125,8 @@ class SurfaceSelection(Selection):
 
     def _score(self, number: int, size_range: SizeRange) -> None:
         """Fit and score what the runs of a fold have chosen, at all ridges of the fit."""
+        if number not in self._refitters:
+            self._refitters[number] = self._refitter(number, self.grid.fit)
         refit, known = self._refitters[number], self._known[number]
         for run in self._runs[number]:
             if run.history is None:
@@ -302,8 +181,36 @@ class SurfaceSelection(Selection):
             self.advance(size_range, design, runs)
             choice, further = self.compared(size_range, runs)
             if further is None:
-                return choice
+                break
             size_range = further
+        while self._may_be_too_heavy(choice) and not (runs.ended or self.stopped_early):
+            with ended_early(self.note), limited_until(runs.deadline + GRACE), blas_threads.single():
+                self._compare_lighter_ridges()
+            choice, _ = self.compared(size_range, runs)
+        return choice
+
+    def _may_be_too_heavy(self, choice: Choice) -> bool:
+        """Whether the lightest ridge of a grid that grows was chosen, and gained much."""
+        grows, surface = self.grid.grows and self.measure.scorer is None, choice.surface
+        if not (grows and choice.scored and choice.chosen) or surface is None:
+            return False
+        return surface.gained_by_lightest(choice.chosen) > GAINED_BY_LIGHTEST
+
+    def _compare_lighter_ridges(self) -> None:
+        """Score what the folds have chosen at lighter ridges as well; if this is cut off, nothing changes."""
+        grid, known = self.grid.lighter(), dict[int, dict[frozenset[int], np.ndarray]]()
+        added = grid.fit[: len(grid.fit) - len(self.grid.fit)]
+        for number in self._finished():
+            refit, before = self._refitter(number, added), self._known[number]
+            supports = sorted(before, key=len)
+            sums = self._measures[number].sums([refit(sorted(support)) for support in supports])
+            known[number] = {
+                support: np.concatenate([lighter, before[support]])
+                for support, lighter in zip(supports, sums, strict=True)
+            }
+        refitters = {number: self._refitter(number, grid.fit) for number in known}
+        with interrupts_held():
+            self.grid, self._known, self._refitters = grid, known, refitters
 
     def compared(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
         """The choice among the sizes of a range, and the range to compare next; None if the choice is final."""
@@ -333,6 +240,7 @@ class SurfaceSelection(Selection):
             largest = max(self.whole.history.best)
             return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
+        comparison.be_careful(self.grid.n_added)
         self._bar_missing(comparison)
         ahead = SIZES_AHEAD[self.problem.target.loss.classifies]
         found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
@@ -395,8 +303,9 @@ class SurfaceSelection(Selection):
             runs.run([search], n_folds=len(self.folds))
         run = self._runs[0][place]
         assert run.history is not None
-        if ridge != search_ridge:
-            problem, chosen = replace(self.problem, ridge=ridge), choice.among(run.history.best).chosen
+        problem = replace(self.problem, ridge=ridge)
+        if problem.differs_from_search(search_ridge):
+            chosen = choice.among(run.history.best).chosen
             refitted = None
             with ended_early(self.note), limited_until(runs.deadline + GRACE):
                 refitted = refitted_run(problem, run, self.weights)

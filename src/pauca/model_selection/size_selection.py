@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from pauca.clock import GRACE, limited_until
+from pauca.clock import GRACE, check_time, limited_until
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
@@ -28,6 +29,9 @@ ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop
 
 class Selection:
     """The search for a size: one run on all rows, and one on the rows of every fold."""
+
+    search_share: ClassVar[float] = 1.0
+    """The share of a fold's time that its runs may take; the rest is for scoring their models."""
 
     def __init__(self, problem: Problem, weights: np.ndarray, folds: list[Fold], tol: float) -> None:
         self.problem = problem
@@ -62,6 +66,7 @@ class Selection:
                 else:
                     # Without this fold there is still the run on all rows.
                     with ended_early(self.note), limited_until(runs.deadline + GRACE):
+                        check_time()  # to begin a fold takes several passes over its rows
                         self._advance(number, goal, budget, None)
                         self._score(number, size_range)
                 if self._interrupted(number):
@@ -90,7 +95,8 @@ class Selection:
     def _advance(self, number: int, goal: Goal, budget: Budget, design: Design | None) -> None:
         if number not in self._runs:
             self._runs[number] = self._begin(number, design)
-        deadline = None if budget.time_limit is None else time.monotonic() + budget.time_limit
+        share = self.search_share if number else 1.0
+        deadline = None if budget.time_limit is None else time.monotonic() + share * budget.time_limit
         todo = self._runs[number]
         for position, run in enumerate(todo):
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) / (len(todo) - position)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pauca.losses import Loss
+from pauca.objectives.compiled_refits import preview_compiled
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Accuracy
 from pauca.solvers.quasi_newton import correct_inverses
@@ -31,6 +31,8 @@ BATCH_INVERSE_NUMBERS = 1 << 20
 # Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
 # the steps, and those of many models more memory than all else.
 LONG_SCORES = 1 << 17
+
+NO_COLUMNS, NO_PENALTY, NO_POSITIONS = np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +64,32 @@ class FittedModel:
         The inverse Hessian is bordered by the new column and corrected by the steps.
         """
         batches = self._batches(len(new), len(self.columns) + 1)
-        return self._previews((_Steps.added(self, new[some], penalty[some]) for some in batches), accuracy)
+        return Previews.joined([self._with_some(new[some], penalty[some], accuracy) for some in batches])
 
     def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         """The same without each of some of its columns, whose coefficients are zero in what is returned."""
         batches = self._batches(len(positions), len(self.columns))
-        return self._previews((_Steps.removed(self, positions[some]) for some in batches), accuracy)
+        return Previews.joined([self._without_some(positions[some], accuracy) for some in batches])
 
-    def _previews(self, parts: Iterator[_Steps], accuracy: Accuracy) -> Previews:
-        found = (steps.run(accuracy) for steps in parts)
-        if self.scores.size > LONG_SCORES:
-            return Previews.joined([replace(some, scores=None) for some in found])
-        return Previews.joined(list(found))
+    def _with_some(self, new: np.ndarray, penalty: np.ndarray, accuracy: Accuracy) -> Previews:
+        found = self._compiled(new, penalty, NO_POSITIONS, accuracy)
+        return found or self._kept(_Steps.added(self, new, penalty).run(accuracy))
+
+    def _without_some(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
+        found = self._compiled(NO_COLUMNS, NO_PENALTY, positions, accuracy)
+        return found or self._kept(_Steps.removed(self, positions).run(accuracy))
+
+    def _compiled(
+        self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy
+    ) -> Previews | None:
+        """The same by compiled kernels, where they are used and there is one for the loss."""
+        model = self.columns, self.penalty, self.coef[0], self.scores[0], self.value, self.inverse
+        found = preview_compiled(self.loss, self.rows, model, new, penalty, positions, accuracy)
+        return None if found is None else self._kept(Previews(*found))
+
+    def _kept(self, found: Previews) -> Previews:
+        """Previews, without their scores where these would take much memory."""
+        return replace(found, scores=None) if self.scores.size > LONG_SCORES else found
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)
@@ -187,7 +203,8 @@ class _Steps:
         steps._scores = steps._scores_of(coef)
         if model.loss.joint:
             steps._shrink()
-        steps._gradient = steps._gradient_at(steps._coef, steps._scores)
+        with np.errstate(over="ignore", invalid="ignore"):  # the quadratic may lead out of the domain of the loss
+            steps._gradient = steps._gradient_at(steps._coef, steps._scores)
         return steps
 
     _scores: np.ndarray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,20 +69,34 @@ class Rows:
         return scores[:, rows] if self.of_row is None else scores[:, self.of_row[rows]]
 
 
-def split(rows: Rows, y: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_codes: int) -> Rows | None:
-    """Merged rows split by a column of the data whose values are coded as 0, 1, ...; None if too many would be left."""
+def split(rows: Rows, y: np.ndarray, weights: np.ndarray, columns: Iterable[tuple[np.ndarray, int]]) -> Rows | None:
+    """Merged rows split by columns of the data, each with its values coded as 0, 1, ... and the number of these.
+
+    None if too many rows would be left.
+    """
     assert rows.of_row is not None
-    key = rows.of_row * n_codes + codes
-    size = len(rows.weights) * n_codes
-    if size > TABLE_PER_ROW * len(weights):
+    most, table = MERGE_BELOW * len(weights), TABLE_PER_ROW * len(weights)
+    key, size, numbered = rows.of_row, len(rows.weights), True
+    for codes, n_codes in columns:
+        if size * n_codes > table and not numbered:
+            # Several columns are taken in before groups are numbered anew.
+            key, size = _numbered(key, size, table)
+            if size > most:
+                return None
+        key, size, numbered = key * n_codes + codes, size * n_codes, False
+    key, size = (key, size) if numbered else _numbered(key, size, table)
+    return _merged(y, weights, key, size) if size <= most else None
+
+
+def _numbered(key: np.ndarray, size: int, table: int) -> tuple[np.ndarray, int]:
+    """Keys below ``size`` as numbers of groups in the same order, 0, 1, ..., and how many groups there are."""
+    if size > table:
         found, of_row = np.unique(key, return_inverse=True)
-        count = len(found)
-    else:
-        used = np.zeros(size, dtype=np.intp)
-        used[key] = 1
-        place = np.cumsum(used) - 1
-        count, of_row = int(place[-1]) + 1, place[key]
-    return _merged(y, weights, of_row, count) if count <= MERGE_BELOW * len(weights) else None
+        return of_row, len(found)
+    used = np.zeros(size, dtype=np.intp)
+    used[key] = 1
+    place = np.cumsum(used) - 1
+    return place[key], int(place[-1]) + 1
 
 
 def _merged(y: np.ndarray, weights: np.ndarray, of_row: np.ndarray, count: int) -> Rows:

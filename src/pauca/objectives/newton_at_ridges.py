@@ -8,6 +8,7 @@ import numpy as np
 
 from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
+from pauca.objectives.compiled_refits import minima_compiled
 from pauca.solvers.quasi_newton import correct_inverses
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
@@ -26,6 +27,10 @@ KEEP_HESSIAN_BELOW = 0.1
 
 # The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
 LEFT_BY_OLD = 1e-2
+
+# After a step that is predicted to take away more than this share of the value it is computed anew: where classes are
+# separated it falls to next to nothing, and the first one says nothing of how accurate the minimum is.
+LARGE_DECREASE = 0.1
 
 # A step is halved as long as the slope at its end is above this share of what it was: convex functions fall until then.
 LARGEST_RISE = 0.25
@@ -73,7 +78,7 @@ def minimise_at_ridges(
     y, weights : shape (G,)
     columns : shape (q, G)
     penalty, start : shape (R, q)
-    within : the last step is predicted to gain at most this share of the value at the start
+    within : the last step is predicted to gain at most about this share of the value
     nearby : Hessians to begin with
 
     Returns
@@ -81,6 +86,10 @@ def minimise_at_ridges(
     RidgeMinima, or None where some row does not converge
     """
     problem = _Batch(loss, y, weights, columns)
+    cheap = problem.has_cheap_hessians(len(start))
+    compiled = minima_compiled(loss, y, weights, columns, penalty, start, within, MOST_STEPS, cheap=cheap)
+    if not isinstance(compiled, bool):
+        return None if compiled is None else RidgeMinima(*compiled)
     coef, scores = start.copy(), start @ columns
     directions = _Directions(problem, len(coef), nearby)
     open_ = np.arange(len(coef))
@@ -96,6 +105,9 @@ def minimise_at_ridges(
             if moved is None:
                 return None
             coef[open_], scores[open_], slopes = moved
+            fallen = open_[(predicted > LARGE_DECREASE * value[open_]) & ~last]
+            if len(fallen):
+                value[fallen] = problem.values(coef[fallen], scores[fallen], penalty[fallen])
             if last.all():
                 return RidgeMinima(coef, directions.hessian)
             open_, slopes = open_[~last], Slopes(slopes.derivative[~last], slopes.curvature[~last])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pauca.losses import Loss
+from pauca.objectives.compiled_refits import minimise_compiled
 from pauca.objectives.restricted import weighted_gram
 from pauca.solvers.line_search import search_by_slope
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
@@ -64,17 +65,23 @@ class OneOutput:
         Start and ``scores`` have one row. What is not known may be None: ``scores`` are those of the start, ``hessian``
         is one of a point nearby. ``about`` is the value of the start.
         """
+        here = start[0] @ self._columns if scores is None else scores[0]
+        hessian = None if self.cheap else hessian
+        rows = self._y, self._weights, self._columns, self._penalty
+        options = about, accuracy, MOST_STEPS
+        found = minimise_compiled(self._loss, *rows, start[0], here, hessian, *options, cheap=self.cheap)
+        if not isinstance(found, bool):
+            return found
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
-                here = None if scores is None else scores[0]
-                return self._minimise(start[0], here, None if self.cheap else hessian, about, accuracy)
+                return self._minimise(start[0], here, hessian, about, accuracy)
             except np.linalg.LinAlgError:
                 return None
 
     def _minimise(
-        self, start: np.ndarray, scores: np.ndarray | None, hessian: np.ndarray | None, about: float, accuracy: Accuracy
+        self, start: np.ndarray, scores: np.ndarray, hessian: np.ndarray | None, about: float, accuracy: Accuracy
     ) -> Minimum | None:
-        at = self._point(1.0, start, start @ self._columns if scores is None else scores)
+        at = self._point(1.0, start, scores)
         before, most = np.inf, min(accuracy.most_steps, MOST_STEPS)
         for taken in range(most + 1):
             exact = hessian is None

@@ -130,6 +130,9 @@ def _change_by_inverse(inverse: np.ndarray, coef: np.ndarray, kept: np.ndarray, 
     """The same from an inverse Hessian A: ``-A_kr A_rr^-1 w_r``, shape (C, kept)."""
     outputs, size = coef.shape
     rest, gone = _of_outputs(kept, outputs, size), _of_outputs(removed, outputs, size)
+    if len(gone) == 1 and inverse[gone[0], gone[0]]:
+        weight = coef[0, removed] / inverse[gone[0], gone[0]]
+        return -(inverse[rest[:, None], gone] @ weight)[None]
     try:
         weight = np.linalg.solve(inverse[gone[:, None], gone], coef[:, removed].ravel())
     except np.linalg.LinAlgError:

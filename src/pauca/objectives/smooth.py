@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -76,6 +77,8 @@ class SmoothObjective:
     rows: Rows
     """The rows as the model without features sees them."""
     standardize: bool = False
+    ridge_by_unit: bool = False
+    """Whether a unit of m columns has m times the ridge, relative to the smallest unit: see ``LinearProblem``."""
     origin: float = 0.0
     """What was taken from the user's targets, and is added to intercepts."""
 
@@ -92,6 +95,7 @@ class SmoothObjective:
         center: bool = True,
         bounds: Bounds | None = None,
         standardize: bool = False,
+        ridge_by_unit: bool = False,
     ) -> SmoothObjective:
         """The objective of a design and targets; ``bounds`` are in the user's units."""
         v = design.weights
@@ -113,6 +117,7 @@ class SmoothObjective:
             bounds,
             Rows(y, v) if loss.coupled else Rows.of(y, v),
             standardize,
+            ridge_by_unit,
             origin,
         )
 
@@ -185,7 +190,7 @@ class SmoothObjective:
             return found
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
-            null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
+            null_start = replace(null_start, value=self._null_start_value)
             return self._minimise(self.restricted(rows, columns, features), self.smooth, start, null_start, accuracy)
         minima = []
         for output, value in enumerate(self._null_start_values.tolist()):
@@ -245,7 +250,8 @@ class SmoothObjective:
         self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, accuracy: Accuracy
     ) -> Minimum:
         """The minimum near a warm start, or from the null start where that has a lower value."""
-        start = _better_start(problem, start, null_start)
+        if not start.valued:
+            start = _lowest_start(problem, start, null_start.value) or null_start
         hessian = None
         if start.hessian is not None and start.positions is not None and start.hessian_scores is not None:
             hessian = problem.bordered(start.hessian_scores, start.hessian, start.positions)
@@ -274,8 +280,15 @@ class SmoothObjective:
         """A start with its value, or the null start where that has a lower one."""
         if start.valued:
             return start
-        null_start = self._null_start(start.coef.shape[1] - self.free)
-        return _better_start(problem, start, replace(null_start, value=float(np.sum(self._null_start_values))))
+        better = _lowest_start(problem, start, self._null_start_value)
+        if better is not None:
+            return better
+        return replace(self._null_start(start.coef.shape[1] - self.free), value=self._null_start_value)
+
+    @cached_property
+    def _null_start_value(self) -> float:
+        """The value of the null start, of all outputs."""
+        return float(np.sum(self._null_start_values))
 
     @cached_property
     def _null_start_values(self) -> np.ndarray:
@@ -314,7 +327,8 @@ class SmoothObjective:
             share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
             share = DEFAULT_RIDGE_DIVERGING if self.may_diverge else share
             return np.full(design.n_features, share * (typical or 1.0))
-        return ridge_penalty(design, self.ridge, standardize=self.standardize)
+        penalty = ridge_penalty(design, self.ridge, standardize=self.standardize)
+        return penalty * self.units.relative_sizes()[self.units.owner] if self.ridge_by_unit else penalty
 
     @property
     def negligible(self) -> float:
@@ -452,19 +466,22 @@ class SmoothObjective:
         return found if found.any() else None
 
 
-def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_start: WarmStart) -> WarmStart:
-    """A start with its value: coefficients of another model may be far off for this one, and others are better."""
-    if start.valued:
-        return start
+def _lowest_start(
+    problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_value: float | None
+) -> WarmStart | None:
+    """A start with its value: coefficients of another model may be far off for this one, and others are better.
+
+    None where all of them are above ``null_value``.
+    """
     known = [(coef, problem.scores(coef)) for coef in (start.coef, start.unchanged) if coef is not None]
     if isinstance(problem, JointOutputs):
         known += [(share * coef, share * scores) for share in SHRUNK_BY for coef, scores in known]
     values = [problem.value(*one) for one in known]
-    candidates = np.array(values if null_start.value is None else [*values, null_start.value])
-    best = int(np.argmin(np.where(np.isnan(candidates), np.inf, candidates)))
-    if best == len(known):
-        return null_start
-    return replace(start, coef=known[best][0], scores=known[best][1], value=values[best])
+    best = min(range(len(values)), key=lambda place: np.inf if math.isnan(values[place]) else values[place])
+    if null_value is not None and not values[best] <= null_value:
+        return None
+    known_of_hessian = start.hessian, start.hessian_scores, start.positions
+    return WarmStart(*known[best], values[best], *known_of_hessian, start.basis, start.unchanged)
 
 
 def target_origin(loss: Loss, y: np.ndarray, weights: np.ndarray) -> float:

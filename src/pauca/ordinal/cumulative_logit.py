@@ -11,6 +11,8 @@ import numpy as np
 
 from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
+from pauca.ordinal.compiled_lines import NARROW, CompiledLines, Lines, OrderedRows
+from pauca.ordinal.probabilities import LARGEST_EXPONENT
 from pauca.ordinal.tridiagonal import Tridiagonal, solve_one
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
@@ -24,19 +26,8 @@ TRUSTED_SHARE = 1e-3
 MOST_STEPS = 100
 MOST_HALVINGS = 40
 
-# e to this power is within floating-point numbers.
-LARGEST_EXPONENT = 700.0
-
-# Scores and thresholds no further than this from the middle may be exponentiated apart and multiplied.
-NARROW = 300.0
-
 # A step leaves at least this share of the distance between two thresholds.
 LEAST_LEFT = 0.1
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    """``1 / (1 + e^-x)`` for any x, with all digits of small values: a heavy row may have a tiny probability."""
-    return 1.0 / (1.0 + np.exp(np.minimum(-x, LARGEST_EXPONENT)))
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
@@ -114,6 +105,14 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
         self._last: _Fitted | None = None
         self._base: _Curved | None = None
+        self._compiled = CompiledLines(self._ordered_rows(), lambda lines: self._best_thresholds(self._scores(lines)))
+
+    def _ordered_rows(self) -> OrderedRows:
+        ends = np.searchsorted(self._line_code, np.arange(len(self.present) + 1))
+        tolerances = self._least_curvature, self._trusted_below, self._last_below
+        return OrderedRows(
+            self._order, self._line_weights, ends, self._between_share, self._start, *tolerances, MOST_STEPS
+        )
 
     def _set_sides(self, code: np.ndarray) -> None:
         v, m = self.weights[self._order], len(self.present) - 1
@@ -139,6 +138,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         return id(self)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        lines = self._lines(a)
+        if lines is not None:
+            return lines.losses()
         at = self._fitted(a)
         return self._in_order(self._losses(at.scores, at.thresholds), a)
 
@@ -149,6 +151,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
+        lines = self._lines(a, curved=True)
+        if lines is not None:
+            return lines.slopes()
         at = self._curved(a)
         sides = np.stack([at.beyond, at.bent])
         sides[0] *= self._sign
@@ -163,11 +168,17 @@ class BoundCumulativeLogit(CumulativeLogit):
     def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         hessian, across = self._across(a, columns)
         moved = hessian.solve(across)
+        lines = self._lines(a, curved=True)
+        if lines is not None:
+            return lines.image(moved)
         sides = np.concatenate([moved, moved], axis=-1).take(self._side, axis=-1) * self._weighted_bent(a)
         return self._to_lines(sides).take(self._place, axis=-1)
 
     def _across(self, a: np.ndarray, columns: np.ndarray) -> tuple[Tridiagonal, np.ndarray]:
         """Second derivatives in the thresholds, and in thresholds and columns."""
+        lines = self._lines(a, curved=True)
+        if lines is not None:
+            return lines.hessian.reshaped(a.shape[:-1]), lines.across(columns)
         hessian = self._curved(a).hessian.reshaped(a.shape[:-1])
         below, above = self._sums(self._sides(columns.take(self._order, axis=-1)) * self._weighted_bent(a))
         return hessian, below + above
@@ -181,8 +192,15 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def thresholds(self, a: np.ndarray) -> np.ndarray:
         """The best thresholds for scores of shape (..., n): shape (..., m)."""
+        lines = self._lines(a)
+        if lines is not None:
+            return lines.thresholds()
         at = self._fitted(a)
         return (at.thresholds + at.scores.middle).reshape(*a.shape[:-1], -1)
+
+    def _lines(self, a: np.ndarray, *, curved: bool = False) -> Lines | None:
+        """The scores in compiled code; None where it is not used, or numbers could overflow in it."""
+        return self._compiled.at(a, curved=curved) if len(self.present) > 1 else None
 
     def _fitted(self, a: np.ndarray) -> _Fitted:
         """Scores with their best thresholds; those of the last scores are kept."""
@@ -462,13 +480,3 @@ class _Curved:
     """In the thresholds."""
     pull: np.ndarray
     """How a change of the first line's sides moves the slopes in the thresholds, shape (N,)."""
-
-
-def class_probabilities(a: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Probabilities of the classes at scores of shape (n,): shape (n, C)."""
-    up_to = sigmoid(thresholds - a[:, None])
-    above = sigmoid(a[:, None] - thresholds)
-    first, last = up_to[:, :1], above[:, -1:]
-    # F(t) - F(s) = F(t) (1 - F(s)) (1 - e^(s - t)) keeps the digits of classes that are hardly likely.
-    between = up_to[:, 1:] * above[:, :-1] * -np.expm1(-np.diff(thresholds))
-    return np.hstack([first, between, last])

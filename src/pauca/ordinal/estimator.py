@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from pauca.estimators.row_values import check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
-from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit, class_probabilities
+from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit
+from pauca.ordinal.evaluation import OrdinalEvaluationMixin
+from pauca.ordinal.probabilities import class_probabilities
 from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
@@ -26,7 +29,7 @@ from pauca.wording import plain
 
 
 @register_estimator("SparseOrdinalClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
+class SparseOrdinalClassifier(ClassifierMixin, OrdinalEvaluationMixin, SparseModel):
     """The best model of ordered classes with few features: proportional odds (McCullagh 1980), or ordinal logistic.
 
     ``P(class <= c) = 1 / (1 + exp(x w - threshold_c))``: one set of coefficients, and a threshold between every two
@@ -142,7 +145,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """What is minimised."""
         return CumulativeLogit()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseOrdinalClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, feature_names: Any = None
+    ) -> SparseOrdinalClassifier:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
@@ -154,6 +159,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, as in ``SparseClassifier.fit``.
 
         Returns
         -------
@@ -176,7 +183,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
                     f"{plain(self.classes_[0])!r} alone."
                 )
             target = Target(codes.astype(np.float64)[None], self.loss, 1)
-            self._search(settings, X, y, weights, target, groups)
+            self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     @lazy_on_dask
@@ -246,7 +253,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
     def _reading_notes(self) -> list[str]:
         first, last = str(self.classes_[0]), str(self.classes_[-1])
         direction = f"positive coefficients favour classes towards {last!r}, negative ones towards {first!r}"
-        return [*super()._reading_notes(), *([direction] if self.k_ else [])]
+        pairs = zip(pairwise(map(str, self.classes_)), self.thresholds_, strict=False)
+        between = ", ".join(f"{low} | {high} {threshold:.4g}" for (low, high), threshold in pairs)
+        return [*super()._reading_notes(), *([direction] if self.k_ else []), f"thresholds: {between}"]
 
     def _after_loading(self) -> None:
         super()._after_loading()

@@ -39,7 +39,7 @@
     head.append(row(data.heads, "col"));
     body.append(...record.rows.map((cells) => row(cells, "row")));
     node.append(element("caption", caption), head, body);
-    const kind = data.heads.length - data.nameColumns > 6 ? "scroll many" : "scroll";
+    const kind = data.heads.length - data.nameColumns > data.manyNumbers ? "scroll many" : "scroll";
     const region = element("div", undefined, { class: kind, role: "region", tabindex: "0", "aria-label": caption });
     region.append(node);
     return record.note ? [region, element("p", record.note, { class: "note" })] : [region];

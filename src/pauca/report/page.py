@@ -10,12 +10,12 @@ from datetime import date
 from importlib.resources import files
 from typing import Any
 
-from pauca.export.json_files import write_atomically
+from pauca.export.json_files import check_folder, write_atomically
 from pauca.report.calculator import calculator, calculator_data
 from pauca.report.class_effects import class_effects
 from pauca.report.effects import effects
 from pauca.report.figures import figures
-from pauca.report.formatting import Markup, data_block, escaped, joined, tag
+from pauca.report.formatting import MANY_NUMBERS, Markup, data_block, escaped, joined, tag
 from pauca.report.model_data import Findings, FittedEstimator, ModelData, layout, model_data_of, with_class_names
 from pauca.report.performance import performance
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
@@ -36,6 +36,12 @@ def check_page_name(path: str | os.PathLike[str]) -> None:
         )
 
 
+def check_page_path(path: str | os.PathLike[str]) -> None:
+    """Raise an error before any work for a name that promises another format, or a folder that does not exist."""
+    check_page_name(path)
+    check_folder(path)
+
+
 def write_report(
     model: FittedEstimator,
     path: str | os.PathLike[str],
@@ -45,7 +51,7 @@ def write_report(
     event: str | None = None,
 ) -> None:
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
-    check_page_name(path)
+    check_page_path(path)
     data = model_data_of(model, findings)
     data = data if event is None else replace(data, event=event)
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
@@ -64,6 +70,7 @@ def page(data: ModelData, title: str | None = None, *, written: date | None = No
         "start": [record["size"] for record in records].index(data.size),
         "heads": shape.heads,
         "nameColumns": shape.n_names,
+        "manyNumbers": MANY_NUMBERS,
         "sizes": number_names(records, shape.n_names, names),
         "names": names,
         "calculator": calculator_data(data),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, log
 
 from pauca.report.drawing import Drawing, Margins
 from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
@@ -13,7 +13,15 @@ from pauca.statistics.classification_metrics import Calibration, ClassConfusion,
 
 CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
 
-PYTHON_HINT = "In Python, report(..., nested=True) or a test set, report(..., X=X_test, y=y_test), has no such bias."
+# Labels of more letters would leave the calibration chart at its right.
+LONGEST_LABEL = 46
+
+# A page does not know whether Python or a shell wrote it.
+NESTED_HINT = (
+    "Figures without this bias come from nested folds (in Python report(..., nested=True){shell}) or a test set (in "
+    "Python report(..., X=X_test, y=y_test))."
+)
+SHELL_HINT = ", in a shell pauca fit --report PAGE.html --nested"
 
 NOT_MEASURED = (
     "Predictions were not measured for this page, since the rows of the fit are not at hand: files of models hold no "
@@ -31,6 +39,7 @@ NAMES = {
     "auc": "AUC",
     "accuracy": "Accuracy",
     "brier": "Brier score",
+    "log_loss": "Log loss",
     "concordance": "Concordance",
     "d2": "D²: share of the deviance explained",
     "r2": "R²: share of the variance explained",
@@ -44,7 +53,7 @@ def performance(data: ModelData) -> Markup:
     found = data.evaluation
     if found is None:
         return _not_measured(data) if data.measurable and data.size else Markup("")
-    notes = [" ".join([found.message, *([PYTHON_HINT] if found.optimistic else [])]), *_how_to_read(found)]
+    notes = [" ".join([found.message, *([_hint(data)] if found.optimistic else [])]), *_how_to_read(found)]
     notes += [f"{reason[0].upper()}{reason[1:]}." for reason in found.not_measured]
     text = tag(
         "div",
@@ -58,6 +67,11 @@ def performance(data: ModelData) -> Markup:
     if found.calibration is not None:
         parts.append(_calibration(found, found.calibration, data.event))
     return tag("section", text, tag("div", *parts), class_="split performance")
+
+
+def _hint(data: ModelData) -> str:
+    """How figures without a bias are had; the shell has no nested folds of ordered classes."""
+    return NESTED_HINT.format(shell="" if data.estimator == "SparseOrdinalClassifier" else SHELL_HINT)
 
 
 def _not_measured(data: ModelData) -> Markup:
@@ -112,7 +126,7 @@ def _how_to_read(found: Evaluation) -> list[str]:
             "the model was, without these rows. So they differ: a little as a rule, and much where rows are few."
         ]
     if found.confusion is None:
-        return []
+        return _about_log_loss(found)
     assert found.classes is not None
     what = "probability" if found.brier is not None else "score"
     notes = [
@@ -130,8 +144,21 @@ def _how_to_read(found: Evaluation) -> list[str]:
             "The Brier score is the mean squared difference between probability and outcome: 0 is perfect, "
             f"{constant:.3f} is what a constant probability gets here."
         )
+    notes += _about_log_loss(found)
     notes.append("Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.")
     return notes
+
+
+def _about_log_loss(found: Evaluation) -> list[str]:
+    """What the log loss is, and what probabilities get that know the shares of the classes alone."""
+    if found.log_loss is None or found.class_counts is None:
+        return []
+    shares = [count / found.n_rows for count in found.class_counts if count]
+    constant = -sum(share * log(share) for share in shares)
+    return [
+        "The log loss is minus the mean logarithm of the probability given to the class that came true: 0 is perfect, "
+        f"{constant:.3f} is what the shares of the classes get here, and sure predictions that are wrong raise it most."
+    ]
 
 
 def _no_better_than_a_constant(found: Evaluation) -> list[str]:
@@ -173,6 +200,8 @@ def _figures(found: Evaluation) -> Markup:
         rows.append([f"Of those predicted {first}, right", *right])
     if found.brier is not None:
         rows.append(["Brier score", f"{found.brier:.3f}", ""])
+    if found.log_loss is not None:
+        rows.append([NAMES["log_loss"], f"{found.log_loss:.3f}", ""])
     if found.errors is not None:
         rows += [] if found.errors.d2 is None else [[NAMES["d2"], number(found.errors.d2, 3), ""]]
         rows.append([NAMES["r2"], number(found.errors.r2, 3), ""])
@@ -230,11 +259,13 @@ def _by_class(found: Evaluation, cells: ClassConfusion) -> Markup:
 def _calibration(found: Evaluation, curve: Calibration, of_times: str) -> Markup:
     """The curve as a drawing and as a table."""
     if found.classes is not None:
-        event, were = found.classes[1], f"Were {found.classes[1]}"
+        event, were, briefly = found.classes[1], f"Were {found.classes[1]}", "of the second class"
     else:
-        event = f"{of_times} by time {short_number(found.horizon or 0.0)}"
-        were = f"Had {event} (estimated)"
-    chart = tag("div", _drawing(curve, event), role="img", class_="chart", aria_label=CALIBRATION)
+        horizon = f"by time {short_number(found.horizon or 0.0)}"
+        event, were, briefly = f"{of_times} {horizon}", f"Had {of_times} {horizon} (estimated)", horizon
+    labels = (f"predicted probability of {event}", f"probability of {event}", f"predicted probability {briefly}")
+    label = next((one for one in labels if len(one) <= LONGEST_LABEL), labels[-1])
+    chart = tag("div", _drawing(curve, label), role="img", class_="chart", aria_label=CALIBRATION)
     rows = [
         [percent(float(predicted), 1), f"{percent(float(observed), 1)} ({seen} of {rows})", _percents(interval)]
         for predicted, observed, rows, seen, interval in zip(
@@ -251,13 +282,10 @@ def _percents(interval: Interval) -> str:
     return " to ".join(percent(end, 0) for end in interval) if isfinite(interval[0]) else "unknown"
 
 
-def _drawing(curve: Calibration, event: str) -> Markup:
+def _drawing(curve: Calibration, label: str) -> Markup:
     drawing = Drawing(343, 330, (0.0, 1.0), (0.0, 1.0), Margins(left=50, top=28, right=18, bottom=46))
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
-    name = event if len(event) <= 30 else "the second class"
-    drawing.axes(
-        f"predicted probability of {name}", "share observed", x_ticks=shares, y_ticks=shares, y_text="{:.0%}".format
-    )
+    drawing.axes(label, "share observed", x_ticks=shares, y_ticks=shares, y_text="{:.0%}".format)
     drawing.line([(0.0, 0.0), (1.0, 1.0)], INK, width=1, dash="4 4")
     for predicted, interval in zip(curve.predicted.tolist(), curve.intervals(), strict=True):
         if isfinite(interval[0]):

@@ -70,7 +70,8 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
         shown = percent(nested) if choice.scoring == EXPLAINED else number(nested, 4)
         return [(f"{head} (nested folds)", shown), training]
     # Not the figure of rows that had no part in the choice, which may stand beside it.
-    label = f"{head}, in the folds that chose the size, ± one standard error"
+    whose = " (optimistic: these folds chose the size)" if choice.is_of(data.size) else ""
+    label = f"{head}{whose}, ± one standard error"
     return [(label, score_text(choice, data.size) or ""), training]
 
 
@@ -113,9 +114,13 @@ def _missing_values(data: ModelData, data_summary: DataSummary) -> str:
     if not data_summary.missing:
         return "No values were missing in them."
     listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in data_summary.missing.items()])
-    how = "replaced by medians and most frequent levels"
-    marked = ", and marked by terms of their own" if data.parameters.get("missing") == "category" else ""
-    return f"Values were missing: {listed}. They were {how}{marked}."
+    how = (
+        "In columns of numbers they were replaced by medians, and marked by terms of their own; in categories they are "
+        "a level of their own"
+        if data.parameters.get("missing") == "category"
+        else "They were replaced by medians and most frequent levels"
+    )
+    return f"Values were missing: {listed}. {how}."
 
 
 def _reason(data: ModelData) -> list[str]:
@@ -285,13 +290,14 @@ def alternatives(data: ModelData) -> Markup:
     body = [
         [one["feature"], name_tag(one["replacement"]), percent(one["explained_lost"], 2)] for one in data.alternatives
     ]
+    shrunken = data.alternatives.shrunken
+    lost = "how much the objective rises" if shrunken else "the share explained on the training data that each loses"
     notes = [
-        f"If a selected {data.noun} is not available, these are its best replacements, and the share explained on the "
-        "training data that each loses.",
-        f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
+        f"If a selected {data.noun} is not available, these are its best replacements, and {lost}.",
+        f"A number close to the importance of the {data.noun} means that nothing can replace it.",
     ]
     notes += data.alternatives.notes
-    heads = [data.noun.capitalize(), "Replacement", "Explained lost"]
+    heads = [data.noun.capitalize(), "Replacement", data.alternatives.lost.capitalize()]
     return _section("Alternatives", notes, table("Replacements and what they lose", heads, body), "alternatives")
 
 

@@ -43,6 +43,10 @@ NOTE = (
     "fit show how well new rows are predicted. Added and removed compare a size with the one before. Units differ "
     "between features, so every coefficient is drawn relative to its largest value at any size."
 )
+OF_FOLDS = (
+    "Every fold of the rows chooses its own {nouns}, which may differ from those listed: a score on held-out rows is "
+    "that of searching models of this size, not of these very {nouns}."
+)
 
 
 def shown_sizes(data: ModelData) -> list[int]:
@@ -208,9 +212,15 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Ma
         tag("p", help_text, id="size-help", class_="screen"),
         control,
         tag("div", _current_size(data), tag("div", drawn, class_="charts"), class_="beside"),
-        tag("p", NOTE, class_="note"),
+        tag("p", " ".join([NOTE, *_about_folds(data)]), class_="note"),
         class_="explorer",
     )
+
+
+def _about_folds(data: ModelData) -> list[str]:
+    """Whose scores stand beside the features of a size."""
+    choice = data.path.choice
+    return [OF_FOLDS.format(nouns=f"{data.noun}s")] if choice is not None and choice.by_folds else []
 
 
 def _current_size(data: ModelData) -> Markup:

@@ -63,7 +63,8 @@ class Choice:
     standard_error : ndarray of shape (m,) or None
         The standard error of that mean.
     fold_scores : ndarray of shape (folds, m) or None
-        The scores of every fold.
+        The scores of every fold. A share explained is one of the constant's loss on the rows of this fold, while that
+        of ``mean`` is of all held-out rows together.
     chosen : int
         The size the rule chose.
     surface : Surface or None
@@ -281,11 +282,15 @@ class Choice:
             size, score, best = self.surface.best[2], float(self.surface.mean.max()), self._best_score
             ridge = f" with ridge {self.surface.best[1]:.3g}"
         number = self._plain(score)
-        if score <= best or number == self._plain(best):
+        if score <= best or number in (self._plain(best), self._plain(self._score_of(self.chosen))):
             return []
+        reason = (
+            "sizes that do better than those just above them, and predictions that are too sure of themselves,"
+            if size not in (self.chosen, self.best)
+            else "ridges whose predictions are too sure of themselves, or whose scores fall again just above this size,"
+        )
         return [
-            f"{size}{ridge} scored higher, {number}, but does not count as the best: sizes that do better than those "
-            "just above them, and predictions that are too sure of themselves, are met with caution."
+            f"{size}{ridge} scored higher, {number}, but does not count as the best: {reason} are met with caution."
         ]
 
     def _score_of(self, size: int) -> float:
@@ -298,7 +303,15 @@ class Choice:
         size = self.one_error_size
         if size is None or not 0 < size < self.chosen:
             return ""
-        return f"A smaller model, of size {size}, is within one standard error of the best{self._one_error_gap(size)}."
+        which = f"A smaller model, of size {size}{self._ridges_of_its_own(size)}"
+        return f"{which}, is within one standard error of the best{self._one_error_gap(size)}."
+
+    def _ridges_of_its_own(self, size: int) -> str:
+        """The ridges at which a size scores best, where the model of this size on the path is another one."""
+        if self.surface is None or self.smaller_is_on_path:
+            return ""
+        search, fit = self.surface.best_of(size)
+        return f" with ridges of its own ({search:.3g} in the search, {fit:.3g} in the fit)"
 
     @property
     def smaller_is_on_path(self) -> bool:

@@ -17,6 +17,7 @@ from pauca.statistics.classification_metrics import (
     brier_score,
     calibration,
     confusion,
+    log_loss,
     ranking,
 )
 from pauca.statistics.concordance import Concordance
@@ -61,6 +62,9 @@ class Evaluation:
     ranking : Ranking or None
         Of two classes: the area under the ROC curve.
     brier : float or None
+    log_loss : float or None
+        Where there are probabilities of classes: minus the mean logarithm of that of each row's class. Below that of
+        the classes' shares alone, the features help.
     calibration : Calibration or None
         Where there are probabilities of two classes, or of an event by the horizon.
     errors : RegressionErrors or None
@@ -92,6 +96,7 @@ class Evaluation:
     class_confusion: ClassConfusion | None = None
     ranking: Ranking | None = None
     brier: float | None = None
+    log_loss: float | None = None
     calibration: Calibration | None = None
     errors: RegressionErrors | None = None
     concordance: Concordance | None = None
@@ -152,7 +157,8 @@ class Evaluation:
         if all(record["lower"] is None for record in records):
             cells = [row[:2] for row in cells]
         message = f"{self.message} {self.hint}".rstrip()
-        about = [*self._class_lines(), *self._about_classes(), *self._about_times(), *self.not_measured]
+        about = [*self._class_lines(), *self._about_classes(), *self._about_numbers(), *self._about_times()]
+        about += self.not_measured
         return "\n".join([*aligned(cells, left=1), "", *about, message])
 
     def _about_classes(self) -> list[str]:
@@ -163,6 +169,16 @@ class Evaluation:
         return [
             f"sensitivity and predictive value: of class {event!r}; specificity and negative predictive value: of "
             f"class {other!r}"
+        ]
+
+    def _about_numbers(self) -> list[str]:
+        """What numbers that were held out are compared with."""
+        if self.errors is None or self.rows not in {CHOOSING, NESTED}:
+            return []
+        names, verb = ("r2", "compares") if self.errors.d2 is None else ("d2 and r2", "compare")
+        return [
+            f"{names} {verb} with the mean of these very rows; what summary() calls explained on held-out rows, with a "
+            "constant found without them"
         ]
 
     def _about_times(self) -> list[str]:
@@ -228,6 +244,8 @@ class Evaluation:
             found += [(name, share.value, share.interval()) for name, share in zip(names, shares, strict=True)]
         if self.brier is not None:
             found.append(("brier", self.brier, None))
+        if self.log_loss is not None:
+            found.append(("log_loss", self.log_loss, None))
         if self.errors is not None:
             found += [] if self.errors.d2 is None else [("d2", self.errors.d2, None)]
             found += [(name, getattr(self.errors, name), None) for name in ("r2", "rmse", "mae")]
@@ -268,7 +286,9 @@ def evaluate_classes(
         Whether scores are probabilities.
     """
     counts = np.bincount(codes, minlength=len(classes)).tolist()
-    about = {"n_folds": n_folds, "classes": classes, "class_counts": counts}
+    about: dict[str, Any] = {"n_folds": n_folds, "classes": classes, "class_counts": counts}
+    if probabilities:
+        about["log_loss"] = log_loss(codes, scores if scores.ndim == 2 else np.column_stack([1.0 - scores, scores]))
     if scores.ndim == 2:
         table = ClassConfusion.of(codes, scores.argmax(axis=1), len(classes))
         return Evaluation(rows, len(codes), accuracy=table.accuracy, class_confusion=table, **about)

@@ -228,7 +228,8 @@ class Path:
             search had another ridge, proofs are about the objective with that ridge: the keys are search_objective,
             search_lower_bound, search_gap, search_relative_gap and search_proved then. Where the size was chosen by
             cross-validation, score and standard_error are the mean score on held-out rows and its standard error (NaN
-            for sizes that were not compared), and of an accuracy there is also error, which is one less it; where by a
+            for sizes that were not compared), and of an accuracy there is also error, which is one less it; every fold
+            chooses its own features, so that the score is that of a size and not of the features listed; where by a
             criterion, there is a key of its name. For squared error there is adjusted_r2, and
             cp (Mallows) without a ridge, bounds or an offset and with more rows than columns, if the path goes to all
             columns or they are quickly fitted (rows times columns squared up to 5e7); for likelihoods there are aic

@@ -99,7 +99,11 @@ def _held_out(path: Path, size: int) -> str:
     """The share explained on held-out rows, where it was measured: what the rows of the fit say alone flatters."""
     choice = path.choice
     place = None if choice is None or choice.scoring != EXPLAINED or not choice.scored else choice.position(size)
-    return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on held-out rows"
+    if choice is None or place is None or not size:
+        return ""
+    # The word stands beside the number: where columns outnumber rows it may be far too high.
+    flatters = " (optimistic)" if choice.is_of(size) else ""
+    return f", {100 * choice.mean[place]:.2f} % on held-out rows{flatters}"
 
 
 def fewer_text(path: Path, size: int, how: Instructions) -> Iterator[str]:
@@ -145,7 +149,10 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
         yield f"importance: {about}{_lost(path, size)} {left_out}{late}"
     yield from _reading(path, size, how)
     if model.diverged:
-        yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
+        yield (
+            "The data are separable, at least in part, so some coefficients diverge: their sizes mean little, and "
+            "without a ridge new rows may be predicted badly."
+        )
 
 
 def figures_text(figures: Mapping[str, float]) -> str:

@@ -49,6 +49,17 @@ class Surface:
         """Search ridge, ridge and size with the best mean score."""
         return self._at(np.unravel_index(int(np.argmax(self.mean)), self.mean.shape))
 
+    def gained_by_lightest(self, size: int) -> float:
+        """If the lightest ridge was chosen: the share of what the next heavier one left unexplained that it explains.
+
+        Zero if another ridge was chosen.
+        """
+        if self.ridge != self.ridges[0] or len(self.ridges) < 2:
+            return 0.0
+        of_size = self.mean[:, :2, np.flatnonzero(self.sizes == size)[0]]
+        lightest, next_one = 1.0 - of_size[np.flatnonzero(self.search_ridges == self.search_ridge)[0]]
+        return float(1.0 - lightest / next_one) if next_one > 0 else 0.0
+
     @property
     def reference(self) -> tuple[float, float, int]:
         """Search ridge, ridge and size of the candidate that all others were compared with.

@@ -70,6 +70,14 @@ class LinearProblem:
     """The loss by which models are compared: that of the target, with all its parameters set."""
     standardize: bool = False
     """Whether the ridge is on the coefficients of standardised columns."""
+    searches_by_unit: bool = False
+    """Whether a search for units of several columns has a ridge ``ridge_by_unit``."""
+    ridge_by_unit: bool = False
+    """Whether a unit of m columns has m times the ridge, relative to the smallest unit.
+
+    A category with many levels gains by chance in proportion to their number. With the same ridge on all coefficients a
+    search takes it before columns that truly help; with this one a unit of noise gains about as much as any other.
+    """
 
     @property
     def closed_form(self) -> bool:
@@ -79,6 +87,14 @@ class LinearProblem:
     def at_ridge(self, ridge: float) -> LinearProblem:
         """The same problem with another ridge."""
         return self if ridge == self.ridge else replace(self, ridge=ridge)
+
+    def searched_at(self, ridge: float) -> LinearProblem:
+        """The same problem as it is searched with a ridge of the search."""
+        return replace(self, ridge=ridge, ridge_by_unit=self.searches_by_unit)
+
+    def differs_from_search(self, search_ridge: float) -> bool:
+        """Whether the models of a search are others than those of this problem on the same columns."""
+        return self.ridge != search_ridge or (self.searches_by_unit and search_ridge > 0)
 
     @property
     def n_intercepts(self) -> int:
@@ -121,9 +137,8 @@ class LinearProblem:
         options: Any = {"ridge": self.ridge, "center": self.center, "standardize": self.standardize}
         if self.closed_form:
             return LeastSquaresSubset.start(LeastSquares.of(design, y[0], **options), limits)
-        objective = SmoothObjective.of(
-            design, y, loss, units=self.units, n_outputs=self.target.n_outputs, bounds=self.bounds, **options
-        )
+        options |= {"units": self.units, "bounds": self.bounds, "ridge_by_unit": self.ridge_by_unit}
+        objective = SmoothObjective.of(design, y, loss, n_outputs=self.target.n_outputs, **options)
         if objective.null_value == np.inf:
             raise ValueError(f"The loss {loss!r} is infinite at the best constant. Fit with an intercept.")
         if not objective.null_value >= 0:

@@ -31,9 +31,12 @@ def check_cuts(cuts: Any, names: Sequence[str]) -> None:
             raise ValueError(
                 f"cuts names {name!r}, which is not a feature of the model: {', '.join(map(repr, names))}."
             )
-        numbers = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-        if not numbers.size or not np.all(np.isfinite(numbers)):
-            raise ValueError(f"The cuts of {name!r} must be finite numbers; got {thresholds!r}.")
+        try:
+            numbers = np.asarray([] if isinstance(thresholds, bool) else thresholds, dtype=np.float64)
+        except (TypeError, ValueError):
+            numbers = np.zeros(0)
+        if not numbers.size or numbers.ndim > 1 or not np.all(np.isfinite(numbers)):
+            raise ValueError(f"The cuts of {name!r} must be finite numbers, such as [50, 65]; got {thresholds!r}.")
 
 
 def make_sheet(
@@ -83,7 +86,7 @@ def _sheet_rows(table: np.ndarray, features: Sequence[tuple[str, int]], cuts: An
         if cuts is None:
             thresholds = None
         elif isinstance(cuts, Mapping):
-            thresholds = [float(cut) for cut in cuts[name]] if name in cuts else None
+            thresholds = np.atleast_1d(cuts[name]).astype(float).tolist() if name in cuts else None
         else:
             thresholds = None if _is_binary(values) else cuts_of(values)
         if thresholds is None:

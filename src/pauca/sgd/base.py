@@ -21,11 +21,15 @@ from pauca.design.chunks import as_chunks
 from pauca.design.chunks.chunk_sums import take
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
 from pauca.estimators.input_checks import check_finite
+from pauca.estimators.missing_methods import EVALUATE, MissingMethod
+from pauca.estimators.raw_tables import display_names
 from pauca.estimators.row_values import check_raw_weights, in_memory
 from pauca.losses import Loss
+from pauca.model import Model
+from pauca.results.path import Path
 from pauca.runs.problem import Target
 from pauca.runs.progress import phase, showing
-from pauca.runs.run import Stop, asks_to_stop, ended_early
+from pauca.runs.run import Move, Stop, asks_to_stop, ended_early
 from pauca.sgd.epoch_sgd import compile_kernels
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
@@ -54,6 +58,7 @@ class StreamModel(FittedModel):
     """
 
     _stream: Stream
+    evaluate: Any = MissingMethod(EVALUATE)
 
     def __init__(
         self,
@@ -94,7 +99,7 @@ class StreamModel(FittedModel):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Learn the rows of a table in several passes, then choose and refit few features.
 
         Parameters
@@ -105,15 +110,20 @@ class StreamModel(FittedModel):
             Numbers; for a classifier, classes of any kind, at least two.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, such as those of a vectoriser: for summaries, reports
+            and exports. ``feature_names_in_`` is not set by it.
         """
         self._check_parameters()
         if self.time_limit is not None:
             compile_kernels()
         chunks = as_chunks(X)
         if chunks is not None:
-            return self._fit_chunks(chunks, in_memory(y), sample_weight)
+            return self._fit_chunks(chunks, in_memory(y), sample_weight, feature_names)
         with showing(self.verbose, self.time_limit), fitting(self):
-            self._fit_table(self._samples(X, y, sample_weight, reset=True))
+            samples = self._samples(X, y, sample_weight, reset=True)
+            self._shown_names = self._names_for(feature_names, samples)
+            self._fit_table(samples)
         return self
 
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
@@ -168,6 +178,8 @@ class StreamModel(FittedModel):
         # Called for attributes that are missing. Those of the second stage are computed now if rows were learned.
         if name in {"average_iterate_", "last_iterate_", "n_samples_seen_"}:
             check_is_fitted(self)  # raises again the error of the property, which led here
+        if name == "evaluate":
+            getattr(type(self), name)  # likewise: the error says what there is instead
         if name in SET_BY_FINISH and "_stream" in self.__dict__ and self._stream.n_samples_seen:
             return getattr(self.finish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -210,8 +222,14 @@ class StreamModel(FittedModel):
             message = f"Learning was interrupted; what was learned from {rows} rows was kept."
             warnings.warn(message, PaucaWarning, stacklevel=4)
 
-    def _fit_chunk(self, samples: Samples) -> None:
+    def _names_for(self, feature_names: Any, samples: Samples) -> np.ndarray | None:
+        """Names that a user gives for the columns of a table that has none."""
+        return display_names(feature_names, samples.X.shape[1], getattr(self, "feature_names_in_", None))
+
+    def _fit_chunk(self, samples: Samples, feature_names: Any = None) -> None:
         """Learn rows that follow those before, once each."""
+        if feature_names is not None:
+            self._shown_names = self._names_for(feature_names, samples)
         if "_stream" not in self.__dict__:
             self._stream = Stream(self._stream_options(samples.X.shape[1], 1))
         rows = np.flatnonzero(samples.weights)
@@ -219,7 +237,7 @@ class StreamModel(FittedModel):
         for name in SET_BY_FINISH if len(rows) else ():
             self.__dict__.pop(name, None)
 
-    def _fit_chunks(self, X: Chunks, y: Any, sample_weight: Any) -> Self:
+    def _fit_chunks(self, X: Chunks, y: Any, sample_weight: Any, feature_names: Any) -> Self:
         """Learn a table in chunks, as often as there are passes, and run the second stage on the stored rows."""
         y = np.asarray(y)
         weights = check_raw_weights(sample_weight, X.n_rows)
@@ -227,13 +245,16 @@ class StreamModel(FittedModel):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
         if not weights.any():
             raise ValueError(NO_WEIGHT)
+        own = None if X.names is None else np.array(X.names, dtype=object)
+        shown = display_names(feature_names, X.shape[1], own)
         with showing(self.verbose, self.time_limit), fitting(self):
             for name in ("_stream", "path_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
+            self._shown_names = shown
             deadline = deadline_after(self.time_limit)
             stop = self._learn_chunks(X, y, _of_mean_one(weights), deadline)
-            if X.names is not None:
-                self.feature_names_in_ = np.array(X.names, dtype=object)
+            if own is not None:
+                self.feature_names_in_ = own
             with limited_until(deadline if stop is Stop.SIZE else -np.inf):
                 stream = self._tuned_stream()
             self._run_second_stage(stream, stream.reservoir.samples(), stop, deadline)
@@ -337,6 +358,10 @@ class StreamModel(FittedModel):
     def _over_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
         single = len(coef) == 1
         return self._reshape(coef[0] if single else coef, float(intercept[0]) if single else intercept)
+
+    def _path_of(self, models: dict[int, Model], moves: list[Move], stop: Stop) -> Path:
+        found, names = super()._path_of(models, moves, stop), self.__dict__.get("_shown_names")
+        return found if names is None else replace(found, column_names=names)
 
     def _copy(self) -> Self:
         # A model of another size has no stream to continue: that belongs to the model it was taken from.

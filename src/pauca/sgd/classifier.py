@@ -131,7 +131,9 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         self.verbose = verbose
         self.random_state = random_state
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
+    ) -> StreamClassifier:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 
         Only the order of the rows matters, not how they are cut into chunks. A chunk may be empty.
@@ -143,6 +145,8 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         classes : array-like of shape (n_classes,), default=None
             All classes there will be; for the first chunk, where not all of them are in it.
         sample_weight : array-like of shape (n_samples,), default=None
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns, as in ``fit``; they hold from now on, and one chunk with them is enough.
         """
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -156,7 +160,8 @@ class StreamClassifier(ClassificationMixin, StreamModel):
                 f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
             )
         with showing(self.verbose), fitting(self):
-            self._fit_chunk(self._samples(X, y, sample_weight, reset=first, least=0, classes=classes))
+            samples = self._samples(X, y, sample_weight, reset=first, least=0, classes=classes)
+            self._fit_chunk(samples, feature_names)
         return self
 
     def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:

@@ -138,7 +138,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
     array([ 7, 30])
     """
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamRegressor:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> StreamRegressor:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 
         Only the order of the rows matters, not how they are cut into chunks. A chunk may be empty.
@@ -148,10 +148,13 @@ class StreamRegressor(RegressionMixin, StreamModel):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns, as in ``fit``; they hold from now on, and one chunk with them is enough.
         """
         self._check_parameters()
         with showing(self.verbose), fitting(self):
-            self._fit_chunk(self._samples(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
+            samples = self._samples(X, y, sample_weight, reset=self._is_first_chunk(), least=0)
+            self._fit_chunk(samples, feature_names)
         return self
 
     def _samples(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1) -> Samples:

@@ -128,6 +128,12 @@ class Minimum:
     basis: np.ndarray | None = None
     """For an exact minimum of a piecewise linear loss: rows of the data at their kinks, shape (C, q)."""
 
+    def but(self, *, scores: np.ndarray | None = None, hessian: np.ndarray | None = None) -> Minimum:
+        """The same with other scores or another Hessian; ``replace`` would take five times as long."""
+        scores = self.scores if scores is None else scores
+        hessian = self.hessian if hessian is None else hessian
+        return Minimum(self.coef, scores, self.value, hessian, self.converged, self.predicted, self.basis)
+
 
 def joined(minima: list[Minimum]) -> Minimum:
     """The minimum of a sum of objectives, each of other coefficients."""

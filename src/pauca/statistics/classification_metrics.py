@@ -162,6 +162,15 @@ def brier_score(positive: np.ndarray, probability: np.ndarray) -> float:
     return float(np.mean((np.asarray(probability) - np.asarray(positive, dtype=np.float64)) ** 2))
 
 
+def log_loss(codes: np.ndarray, probabilities: np.ndarray) -> float:
+    """Minus the mean logarithm of the probability of each row's class, shape (n, classes): 0 is perfect.
+
+    A probability of nothing counts as the smallest that differs from it beside one, as in scikit-learn.
+    """
+    of_class = np.take_along_axis(np.asarray(probabilities), np.asarray(codes)[:, None], axis=1)
+    return float(-np.mean(np.log(np.maximum(of_class, np.finfo(np.float64).eps))))
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Predicted probabilities against what happened, in bins of rows from low to high.

@@ -35,6 +35,14 @@ class Swap(NamedTuple):
     decrease: float
 
 
+class Pair(NamedTuple):
+    """Two units, and by how much they are expected to lower the value when both are added."""
+
+    first: int
+    second: int
+    gain: float
+
+
 class Subset(Protocol):
     """A subset of units kept fitted while units come and go: all that changes in a run.
 
@@ -115,6 +123,10 @@ class Subset(Protocol):
 
     def best_swap(self) -> Swap | None:
         """The exchange of one unit that lowers the value most, or None if none does beyond rounding."""
+        ...
+
+    def likely_pair(self) -> Pair | None:
+        """The two units that are likely to lower the value most when both are added; None where that is not known."""
         ...
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from pauca.clock import check_time
-from pauca.design import Design
+from pauca.design import Entries
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
+from pauca.subsets.column_entries import ColumnEntries
+from pauca.subsets.compiled_lines import CompiledSearch, Lines
 from pauca.tolerances import TIED_WITHIN
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
@@ -39,82 +40,6 @@ TRUSTED_BELOW = 0.3
 # quadratic predicts would not make them the best.
 SAFETY_FACTOR = 4.0
 
-# Rows of which the middle value of a column is taken. Where it is that of at least half of all rows, only the others
-# are looked at one by one.
-SAMPLED_ROWS = 31
-COMMON_VALUE_SHARE = 0.5
-
-
-# Columns that were looked at are kept: this many bytes.
-KEPT_BYTES = 1 << 26
-
-
-class Entries(NamedTuple):
-    """A column most of whose rows have one value, its base: the rows with weight that have others."""
-
-    rows: np.ndarray
-    values: np.ndarray
-    base: float
-
-
-class ColumnEntries:
-    """Which columns have mostly one value, and their entries; those that are looked at again and again are kept."""
-
-    def __init__(self, design: Design) -> None:
-        self._design = design
-        self._whole = np.zeros(design.n_features, dtype=bool)
-        """Columns that are known to have many values."""
-        self._kept: dict[int, Entries] = {}
-        self._left = KEPT_BYTES
-
-    def columns(self, features: np.ndarray) -> np.ndarray:
-        """Whole standardised columns, shape (b, n)."""
-        return self._design.columns(features)
-
-    def parts(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, list[Entries]]:
-        """Mask of the columns with many values, these columns if they are at hand, and the entries of the others."""
-        whole = self._whole[features]
-        if whole.all():
-            return whole, None, []
-        others = features[~whole].tolist()
-        missing = [j for j in others if j not in self._kept]
-        if not missing:
-            return whole, None, [self._kept[j] for j in others]
-        if len(missing) == len(features):
-            z, based, entries = self._read(missing)
-            self._keep(dict(zip(np.array(missing)[based].tolist(), entries, strict=True)))
-            self._whole[features] = ~based
-            return ~based, z[~based], entries
-        _, based, entries = self._read(missing)
-        self._whole[missing] = ~based
-        new = dict(zip(np.array(missing)[based].tolist(), entries, strict=True))
-        found = [new[j] if j in new else self._kept[j] for j in others if j in new or j in self._kept]
-        self._keep(new)
-        return self._whole[features], None, found
-
-    def _keep(self, new: dict[int, Entries]) -> None:
-        needed = sum(16 * len(column.rows) for column in new.values())
-        if needed > self._left:
-            self._kept, self._left = {}, KEPT_BYTES
-        if needed <= self._left:
-            self._kept |= new
-            self._left -= needed
-
-    def _read(self, features: list[int]) -> tuple[np.ndarray, np.ndarray, list[Entries]]:
-        """Columns, a mask of those with mostly one value, and the entries of these."""
-        z, weighted = self._design.columns(features), self._design.weights > 0
-        n_rows = z.shape[1]
-        sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
-        base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
-        differs = z != base[:, None]
-        based = differs.sum(axis=1) <= COMMON_VALUE_SHARE * n_rows
-        few, base = np.flatnonzero(based), base[based]
-        # Rows without weight may hold anything.
-        column, row = np.nonzero(differs[few] & weighted)
-        ends = np.cumsum(np.bincount(column, minlength=len(few)))[:-1]
-        parts = zip(np.split(row, ends), np.split(z[few[column], row], ends), base.tolist(), strict=True)
-        return z, based, [Entries(*part) for part in parts] if len(few) else []
-
 
 class CoordinateSearch:
     """The functions ``t -> Q(w + t e_j)`` around one model of one output.
@@ -135,6 +60,7 @@ class CoordinateSearch:
         self._scores = rows.to_data(of_rows[None])[0]
         self._weights = objective.design.weights
         self._before = float(rows.weights @ self._loss.value(rows.y[0], of_rows))
+        self._compiled = CompiledSearch(self._loss, self._before)
 
     def best_gains(
         self,
@@ -237,10 +163,13 @@ class CoordinateSearch:
 
     def vague_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
-        width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
-        parts = [slice(start, start + width) for start in range(0, len(features), width)]
+        if not len(features):
+            return np.zeros(0)
+        numbers = self._columns.numbers(features) + len(self._of_rows)
+        block = np.cumsum(np.minimum(numbers, BLOCK_NUMBERS // FIRST_BLOCK)) // BLOCK_NUMBERS
+        parts = np.split(np.arange(len(features)), np.flatnonzero(np.diff(block)) + 1)
         found = [self.gains(features[part], slope[part], curvature[part], VAGUE_GAIN_TOLERANCE) for part in parts]
-        return np.concatenate([np.zeros(0), *found])
+        return np.concatenate(found)
 
     def gains(
         self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
@@ -251,11 +180,26 @@ class CoordinateSearch:
         if whole.any():
             some = features[whole]
             block = self._whole_columns(self._columns.columns(some) if z is None else z)
-            found[whole] = self._line_gains(block, some, slope[whole], curvature[whole], within)
+            lines = self._known(some, slope[whole], curvature[whole])
+            gains = self._compiled.of_columns((block.y, block.weights, block.scores), block.z, lines, within)
+            found[whole] = self._line_gains(block, some, *lines[:2], within) if gains is None else gains
         if not whole.all():
-            few = ~whole
-            found[few] = self._line_gains(self._listed(entries), features[few], slope[few], curvature[few], within)
+            some, few = features[~whole], ~whole
+            lines = self._known(some, slope[few], curvature[few])
+            rows, merged = (self._y, self._weights, self._scores), self._rows
+            of_merged = merged.y[0], merged.weights, self._of_rows
+            gains = self._compiled.of_entries(rows, of_merged, entries, lines, within)
+            found[few] = self._line_gains(self._listed(entries), some, *lines[:2], within) if gains is None else gains
         return found
+
+    def _known(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> Lines:
+        """What is known of some columns before they are looked at."""
+        penalty, rate = self._objective.penalty[features], self._rate(features, self._loss.self_concordance)
+        rate = np.zeros(len(features)) if rate is None else rate
+        bounds = self._objective.bounds
+        if bounds is None:
+            return Lines(slope, curvature, penalty, rate, *np.full((2, len(features)), [[-np.inf], [np.inf]]))
+        return Lines(slope, curvature, penalty, rate, bounds[0][features], bounds[1][features])
 
     def _line_gains(
         self,

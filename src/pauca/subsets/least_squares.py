@@ -164,8 +164,7 @@ class LeastSquaresSubset:
     def cheapest_removal(
         self, removal: str, at_most: float = np.inf, slack: float | None = SLACK
     ) -> tuple[int, float] | None:
-        found: tuple[int, float] | None = self._answer("removal", removal, self._find_removal)
-        return found
+        return self._answer("removal", removal, self._find_removal)
 
     def _find_removal(self, removal: str) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
@@ -183,6 +182,9 @@ class LeastSquaresSubset:
             return None
         position, into, decrease = found
         return Swap(self.support[position], into, decrease)
+
+    def likely_pair(self) -> None:
+        return None
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
         usable = self.objective.design.usable

@@ -63,8 +63,8 @@ class UnitBlocks:
         reduced = []
         for (_, columns), block in zip(self._classes, blocks, strict=True):
             if columns.shape[1] == 1:
-                part = half[:, :, columns[:, 0]]
-                change = np.einsum("cpu,cpu->cu", part, part)[..., None, None]
+                # Of all columns: to gather these would take longer.
+                change = np.einsum("cpu,cpu->cu", half, half)[:, columns[:, 0], None, None]
             else:
                 part = half[:, :, columns]
                 change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
@@ -100,6 +100,20 @@ def _line_gains(slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray, bou
         return 0.5 * (slope * slope / curvature).sum(axis=0)
     step = np.clip(slope / curvature, *bounds)
     return np.where(usable, step * (slope - 0.5 * np.where(usable, curvature, 0.0) * step), 0.0).sum(axis=0)
+
+
+def _pair_gains(slope: np.ndarray, cross: np.ndarray, left: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Gains of pairs of columns by what the model leaves of their Hessian: ``cross`` between two, ``left`` of each.
+
+    They are zero for pairs with a column that depends on the model, or on the other.
+    """
+    determinant = np.outer(left, left) - cross * cross
+    usable = left > DEPENDENT_BELOW * own
+    usable = np.outer(usable, usable) & (determinant > DEPENDENT_BELOW * np.outer(own, own))
+    np.fill_diagonal(usable, val=False)
+    squares = np.outer(slope * slope, left)
+    twice = squares + squares.T - 2.0 * np.outer(slope, slope) * cross
+    return np.divide(0.5 * twice, determinant, out=np.zeros_like(cross), where=usable)
 
 
 def _block_gains(slope: np.ndarray, den: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -219,17 +233,16 @@ class LocalQuadratic:
         return np.array([self._refined[unit] for unit in units])
 
     def _refine(self, units: list[int]) -> np.ndarray:
-        objective = self._objective
         chosen = self._pool.gather(self._fit.units)
         hessians = [self._hessian(chosen, output) for output in range(len(self.weights))]
-        parts = few_at_a_time(objective.units.of(units), objective.design.n_rows)
+        parts = few_at_a_time(units, self._objective.design.n_rows)
         return np.concatenate([self._refine_some(some, chosen, hessians) for some in parts])
 
     def _refine_some(
-        self, features: np.ndarray, chosen: np.ndarray, hessians: list[tuple[np.ndarray, np.ndarray | None]]
+        self, units: list[int], chosen: np.ndarray, hessians: list[tuple[np.ndarray, np.ndarray | None]]
     ) -> np.ndarray:
-        objective = self._objective
-        z = objective.design.columns(features)
+        objective, features = self._objective, self._objective.units.of(units)
+        z = self._pool.gather(units)[objective.free :]
         left, own = np.empty((len(self.weights), len(features))), np.empty((len(self.weights), len(features)))
         for output, (row, (hessian, coupling)) in enumerate(zip(self.weights, hessians, strict=True)):
             weighted = z * row
@@ -243,6 +256,27 @@ class LocalQuadratic:
             left[output] = own[output] - np.einsum("qb,qb->b", cross, solve_or_nearest(hessian, cross))
         slope = feasible_slope(self.slope, objective.bounds)[:, features]
         return _line_gains(slope, left, own, _of(objective.bounds, features))
+
+    def pair_gains(self, units: list[int]) -> np.ndarray:
+        """What each two of a few units of one column gain together by the Hessian itself: (b, b), 0 on the diagonal."""
+        objective, features = self._objective, self._objective.units.of(units)
+        z, chosen = self._pool.gather(units)[objective.free :], self._pool.gather(self._fit.units)
+        gains = np.zeros((len(features), len(features)))
+        slopes = self.slope[:, features]
+        for output, row in enumerate(self.weights):
+            hessian, coupling = self._hessian(chosen, output)
+            weighted = z * row
+            cross, left = chosen @ weighted.T, weighted @ z.T
+            if coupling is not None:
+                new = objective.smooth.row_coupling(self.scores[output], z)
+                assert new is not None
+                cross -= coupling @ new.T
+                left -= new @ new.T
+            own = left.diagonal() + objective.penalty[features]
+            left -= cross.T @ solve_or_nearest(hessian, cross)
+            for slope in slopes if len(self.weights) == 1 else slopes[[output]]:
+                gains += _pair_gains(slope, left, left.diagonal() + objective.penalty[features], own)
+        return gains
 
     def _hessian(self, chosen: np.ndarray, output: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The Hessian of an output on the chosen columns, and how rows that depend on each other couple them."""
@@ -260,10 +294,10 @@ class LocalQuadratic:
         mean = self.weights.sum(axis=1)
         penalty = self._objective.penalty[self._features]
         block = rows[:, self._features]
-        halves = []
-        for curvature in mean:
+        halves = np.empty((len(mean), *rows.shape))
+        for curvature, half in zip(mean, halves, strict=True):
             hessian = curvature * block
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
             # To invert the small factor and multiply takes a third of the time of a solution for all columns.
-            halves.append((curvature * np.linalg.inv(np.linalg.cholesky(hessian))) @ rows)
-        return np.stack(halves)
+            np.matmul(curvature * np.linalg.inv(np.linalg.cholesky(hessian)), rows, out=half)
+        return halves

@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
-from pauca.subsets.base import SLACK, Swap, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Pair, Swap, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.fit_cache import RecentTable
 
 
@@ -242,6 +242,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
             known[within_limits] = self._find_swap()
             self._cache.swaps.remember(support, known)
         return known[within_limits]
+
+    def likely_pair(self) -> Pair | None:
+        return None
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
         found: dict[int, list[Swap]] = {out: [] for out in self.support}

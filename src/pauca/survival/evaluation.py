@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.estimators.evaluation_and_inference import EvaluationMixin
+from pauca.estimators.evaluation_and_inference import EvaluationMixin, check_test_rows
 from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.training_data import TrainingData
 from pauca.model_selection.held_out import HeldOutModel
@@ -111,14 +111,11 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         check_is_fitted(self)
         at = self._horizon(horizon)
         X, y = split_frame(X, y, event, time)
-        if (X is None) != (y is None):
-            raise ValueError("evaluate() takes X and y together: test rows and their targets, or neither.")
+        check_test_rows(X, y, nested=nested)
         if X is None:
             if any(given is not None for given in (event, time, entry, strata)):
                 raise ValueError("event, time, entry and strata are those of test rows: give X and y too.")
             return self._evaluate_fit({"horizon": at}, nested=nested)
-        if nested:
-            raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
         target, scores = self._test_rows(X, y, event, time, entry, strata)
         risk = event_probabilities(self._baseline(), target["stratum"], scores, at)
         rows = Predicted(target, np.ones(len(target)), scores, risk, np.arange(len(target)))

@@ -1,0 +1,111 @@
+"""Whether kernels compiled by Numba are used where NumPy gives the same answer: as soon as loading them pays.
+
+Numba takes half a second to import, and kernels up to half a minute to compile on their first use on a machine. So
+the time that they would have saved is estimated, from the sizes of what NumPy has computed instead: once it is as long
+as they take to load, they are loaded, and compiled once it is as long as that takes. All later fits of the process use
+them. The rule reads no clock, so without a time limit the same fits in the same order use them from the same fit on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from pauca.clock import interrupts_held, seconds_left
+
+VARIABLE = "PAUCA_KERNELS"
+"""The environment variable that may hold one of these instead of "auto"."""
+MODES = ("auto", "always", "never")
+
+# What loading and compiling take, in seconds.
+SECONDS_TO_LOAD = 0.7
+SECONDS_TO_COMPILE = 25.0
+
+# A time limit must leave so many times as long.
+LEFT_OF_LIMIT = 3.0
+
+
+class _Use:
+    """What all rooms share: how kernels are to be used, and what they would have saved so far."""
+
+    def __init__(self) -> None:
+        self.mode = "auto"
+        self.missed = 0.0
+        self.installed: bool | None = None
+
+    def pays(self, seconds: float) -> bool:
+        """Whether what takes so long has been missed for as long, and there is time for it."""
+        if self.mode == "never":
+            return False
+        return self.mode == "always" or (self.missed >= seconds and seconds_left() > LEFT_OF_LIMIT * seconds)
+
+
+_USE = _Use()
+
+
+def set_mode(mode: str) -> None:
+    """Use kernels as soon as it pays ("auto"), from the first fit on ("always"), or not at all ("never")."""
+    if mode not in MODES:
+        raise ValueError(f"{VARIABLE} must be one of {', '.join(map(repr, MODES))}; got {mode!r}.")
+    _USE.mode = mode
+
+
+@contextmanager
+def kernels_used(mode: str) -> Iterator[None]:
+    """A context in which kernels are used so."""
+    before = _USE.mode
+    set_mode(mode)
+    try:
+        yield
+    finally:
+        _USE.mode = before
+
+
+def count_missed(seconds: float) -> None:
+    """Count what kernels would have saved."""
+    _USE.missed += seconds
+
+
+class Kernels:
+    """The kernels of a module, loaded by ``load``; ``longest`` is the name of the one that takes longest to compile."""
+
+    def __init__(self, load: Callable[[], ModuleType], longest: str) -> None:
+        self._load = load
+        self._longest = longest
+        self._imported: ModuleType | None = None
+        self._ready: ModuleType | None = None
+
+    @property
+    def module(self) -> ModuleType | None:
+        """The module, where its kernels are to be used now."""
+        if self._ready is None and _USE.pays(SECONDS_TO_LOAD):
+            self._prepare()
+        return None if _USE.mode == "never" else self._ready
+
+    def _prepare(self) -> None:
+        if _USE.installed is None:
+            _USE.installed = find_spec("numba") is not None
+        if not _USE.installed:
+            return
+        if self._imported is None:
+            try:
+                with interrupts_held():
+                    self._imported = self._load()
+            except Exception:  # Numba does not suit this NumPy, or has no place for its cache: NumPy does the same
+                _USE.installed = False
+                return
+        if was_compiled(getattr(self._imported, self._longest)) or _USE.pays(SECONDS_TO_COMPILE):
+            self._ready = self._imported
+
+
+def was_compiled(kernel: Any) -> bool:
+    """Whether a kernel was compiled before on this machine, from the file as it is and by this release of Numba."""
+    read_index = getattr(getattr(kernel._cache, "_cache_file", None), "_load_index", None)
+    return read_index is not None and bool(read_index())
+
+
+set_mode(os.environ.get(VARIABLE, "auto"))

@@ -1,0 +1,114 @@
+"""Gains along single columns by compiled kernels, where there are some for the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from pauca.compiled import Kernels, count_missed
+from pauca.losses import Loss
+from pauca.losses.compiled_curves import compiled_curve
+from pauca.objectives import plain
+
+# About what a kernel saves of a call, and for each number that is looked at, in seconds.
+SAVED_BY_CALL = 3e-4
+SAVED_BY_NUMBER = 3e-8
+
+
+def _load() -> ModuleType:
+    from pauca.subsets import kernels
+
+    return kernels
+
+
+KERNELS = Kernels(_load, "gains_of_entries")
+
+
+class Lines(NamedTuple):
+    """What is known of b columns, shape (b,) each."""
+
+    slope: np.ndarray
+    curvature: np.ndarray
+    penalty: np.ndarray
+    rate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    """Bounds of the step, infinite where there are none."""
+
+
+class CompiledSearch:
+    """Searches along columns from a model of one output, by kernels as soon as it pays.
+
+    Conventions
+    -----------
+    rows : targets, weights and scores of all rows of the data that have weight; merged : those of merged rows
+    """
+
+    def __init__(self, loss: Loss, before: float) -> None:
+        self._curve = None if loss.coupled or loss.joint else compiled_curve(loss)
+        self._concordance = loss.self_concordance
+        self._before = before
+
+    def of_columns(
+        self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], z: np.ndarray, lines: Lines, within: float
+    ) -> np.ndarray | None:
+        """Gains along whole columns, shape (b,); None without a kernel."""
+        curve, kernels = self._curve, self._kernels(z.size)
+        if curve is None or kernels is None:
+            return None
+        gains = np.empty(len(z))
+        kernels.gains_of_columns(
+            kernels.Data(*curve, *map(plain, rows)),
+            plain(z),
+            Lines(*map(plain, lines)),
+            self._kind(kernels),
+            within,
+            self._before,
+            gains,
+        )
+        return gains
+
+    def of_entries(
+        self,
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+        merged: tuple[np.ndarray, np.ndarray, np.ndarray],
+        entries: Sequence[tuple[np.ndarray, np.ndarray, float]],
+        lines: Lines,
+        within: float,
+    ) -> np.ndarray | None:
+        """Gains along columns given by rows, values there, and the value of all others; None without a kernel."""
+        curve, kernels = self._curve, self._kernels(len(merged[0]) * len(entries))
+        if curve is None or kernels is None:
+            return None
+        where, values, bases = zip(*entries, strict=True)
+        gains = np.empty(len(entries))
+        kernels.gains_of_entries(
+            kernels.Data(*curve, *map(plain, rows)),
+            kernels.Data(*curve, *map(plain, merged)),
+            np.concatenate([[0], np.cumsum([len(some) for some in where])]).astype(np.int64),
+            np.concatenate(where).astype(np.int64, copy=False),
+            np.concatenate(values),
+            np.array(bases),
+            Lines(*map(plain, lines)),
+            self._kind(kernels),
+            within,
+            self._before,
+            gains,
+        )
+        return gains
+
+    def _kernels(self, numbers: int) -> ModuleType | None:
+        if self._curve is None:
+            return None
+        found = KERNELS.module
+        if found is None:
+            count_missed(SAVED_BY_CALL + SAVED_BY_NUMBER * numbers)
+        return found
+
+    def _kind(self, kernels: ModuleType) -> int:
+        if self._concordance is None:
+            return kernels.UNKNOWN
+        return kernels.BY_RATE if self._concordance else kernels.CONSTANT

@@ -1,0 +1,216 @@
+"""Gains along single columns, compiled: the steps of ``coordinate_gains``, column by column.
+
+Sums are taken in another order than NumPy's, and exponentials may differ in the last bit; nothing else differs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pauca.losses.kernels import compiled, find_slopes, is_finite, total_loss
+from pauca.subsets.compiled_lines import Lines
+from pauca.subsets.coordinate_gains import MOST_STEPS, SAFETY_FACTOR, TRUSTED_BELOW
+
+# What is known of how fast curvatures change: nothing, that they do not, or at most at a rate.
+UNKNOWN, CONSTANT, BY_RATE = 0, 1, 2
+
+
+class Data(NamedTuple):
+    """A loss, as in ``pauca.losses.compiled_curves``, and rows with the scores of a model."""
+
+    form: int
+    number: float
+    y: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    """All of shape (n,)."""
+
+
+@compiled
+def ceiling(kind: int, slope: float, curvature: float, rate: float, penalty: float) -> float:
+    """An upper bound of what is left to gain, or with nothing known an estimate."""
+    if slope == 0.0:
+        return 0.0
+    half = 0.5 * slope * slope
+    by_ridge = half / penalty
+    if kind == UNKNOWN:
+        return min(SAFETY_FACTOR * half / curvature, by_ridge)
+    if kind == CONSTANT:
+        return half / curvature
+    x = abs(slope) * rate / curvature
+    if not x < 1.0:
+        return by_ridge
+    exact = x * x * (0.5 + x / 5.0) if x < 1e-4 else x + (1.0 - x) * math.log1p(-x)
+    return min(curvature / (rate * rate) * exact, by_ridge)
+
+
+@compiled
+def next_step(here: float, proposed: float, low: float, high: float, rise: float, fall: float, iteration: int) -> float:
+    """A proposed step or, where that leaves the bracket or is none, one by false position or bisection."""
+    if low < proposed < high:
+        return proposed
+    middle = 0.5 * (low + high)
+    if not is_finite(middle):
+        if is_finite(low):
+            return low + 2.0 * abs(low) + 1e-3
+        return high - 2.0 * abs(high) - 1e-3
+    if np.isnan(proposed) or iteration % 3 == 0:
+        return middle
+    straight = low + (high - low) * rise / (rise - fall)
+    # An end that has overflowed would draw the line to the other.
+    return straight if low < straight < high else middle
+
+
+@compiled
+def slopes_of_column(data: Data, z: np.ndarray, t: float, rows: np.ndarray, found: np.ndarray) -> None:
+    """Add the derivatives of the loss along a column after a step t to ``found``."""
+    moved, derivative, curvature = rows[0, : len(z)], rows[1, : len(z)], rows[2, : len(z)]
+    for i in range(len(z)):
+        moved[i] = data.scores[i] + t * z[i]
+    find_slopes(data.form, data.number, data.y, moved, derivative, curvature)
+    first, second = 0.0, 0.0
+    for i in range(len(z)):
+        weighted = data.weights[i] * z[i]
+        first += weighted * derivative[i]
+        second += weighted * z[i] * curvature[i]
+    found[0] += first
+    found[1] += second
+
+
+@compiled
+def slopes_of_base(data: Data, base: float, t: float, rows: np.ndarray, sign: float, found: np.ndarray) -> None:
+    """The same, with a sign, for a column of one value."""
+    n = len(data.scores)
+    moved, derivative, curvature = rows[0, :n], rows[1, :n], rows[2, :n]
+    for i in range(n):
+        moved[i] = data.scores[i] + t * base
+    find_slopes(data.form, data.number, data.y, moved, derivative, curvature)
+    first, second = 0.0, 0.0
+    for i in range(n):
+        first += data.weights[i] * derivative[i]
+        second += data.weights[i] * curvature[i]
+    found[0] += sign * base * first
+    found[1] += sign * base * base * second
+
+
+@compiled
+def find_slopes_at(
+    data: Data, z: np.ndarray, merged: Data, base: float, based: bool, t: float, rows: np.ndarray, found: np.ndarray
+) -> None:
+    """Derivatives after a step: of a whole column, or of entries beside merged rows that share one value."""
+    found[0], found[1] = 0.0, 0.0
+    slopes_of_column(data, z, t, rows, found)
+    if based:
+        slopes_of_base(data, base, t, rows, -1.0, found)
+        slopes_of_base(merged, base, t, rows, 1.0, found)
+
+
+@compiled
+def loss_at(data: Data, z: np.ndarray, merged: Data, base: float, based: bool, t: float, rows: np.ndarray) -> float:
+    """The mean loss after a step."""
+    moved = rows[0, : len(z)]
+    for i in range(len(z)):
+        moved[i] = data.scores[i] + t * z[i]
+    value = total_loss(data.form, data.number, data.y, data.weights, moved)
+    if based:
+        for i in range(len(z)):
+            moved[i] = data.scores[i] + t * base
+        value -= total_loss(data.form, data.number, data.y, data.weights, moved)
+        shifted = rows[0, : len(merged.scores)]
+        for i in range(len(merged.scores)):
+            shifted[i] = merged.scores[i] + t * base
+        value += total_loss(data.form, data.number, merged.y, merged.weights, shifted)
+    return value
+
+
+@compiled
+def gain_along(
+    data: Data,
+    z: np.ndarray,
+    merged: Data,
+    base: float,
+    based: bool,
+    lines: Lines,
+    line: int,
+    kind: int,
+    within: float,
+    before: float,
+    rows: np.ndarray,
+    found: np.ndarray,
+) -> float:
+    """What one column gains by safeguarded Newton steps."""
+    slope, curvature, penalty = lines.slope[line], lines.curvature[line], lines.penalty[line]
+    low, high, rise, fall = lines.low[line], lines.high[line], np.nan, np.nan
+    here, enough, shrunk = 0.0, 0.0, True
+    for iteration in range(MOST_STEPS):
+        if slope > 0.0:
+            low, rise = here, slope
+        else:
+            high, fall = here, slope
+        if iteration == 0:
+            here = min(max(slope / curvature, lines.low[line]), lines.high[line])
+            enough = within * 0.5 * here * slope
+        else:
+            # Where the last step was no good, as on an exponential, the next would not be either.
+            here = next_step(here, here + slope / curvature if shrunk else np.nan, low, high, rise, fall, iteration)
+        old = slope
+        find_slopes_at(data, z, merged, base, based, here, rows, found)
+        slope, curvature = -found[0] - penalty * here, max(found[1], 0.0) + penalty
+        shrunk = abs(slope) <= TRUSTED_BELOW * abs(old)
+        # Where numbers have overflowed, the search goes on.
+        if is_finite(slope) and ceiling(kind, slope, curvature, lines.rate[line], penalty) <= enough:
+            break
+        # By convexity no more is left than the slope over the rest of the bracket.
+        way = high - here if slope > 0.0 else here - low
+        if slope == 0.0 or abs(slope) * way <= enough:
+            break
+    gain = before - loss_at(data, z, merged, base, based, here, rows) - 0.5 * penalty * here * here
+    return gain if gain > 0.0 and is_finite(gain) else 0.0
+
+
+@compiled
+def gains_of_columns(
+    data: Data, columns: np.ndarray, lines: Lines, kind: int, within: float, before: float, gains: np.ndarray
+) -> None:
+    """Gains along whole columns of shape (b, n)."""
+    rows, found = np.empty((3, columns.shape[1])), np.empty(2)
+    based = len(columns) == 0  # False, but not as a literal, for which all of the kernel would be compiled again
+    for line in range(len(columns)):
+        z = columns[line]
+        gains[line] = gain_along(data, z, data, 0.0, based, lines, line, kind, within, before, rows, found)
+
+
+@compiled
+def gains_of_entries(
+    data: Data,
+    merged: Data,
+    starts: np.ndarray,
+    where: np.ndarray,
+    values: np.ndarray,
+    bases: np.ndarray,
+    lines: Lines,
+    kind: int,
+    within: float,
+    before: float,
+    gains: np.ndarray,
+) -> None:
+    """Gains along columns most of whose rows have one value: entries ``where`` others are, one column after the other.
+
+    All rows that are not listed share one shift of their scores: for them the ``merged`` rows are looked at.
+    """
+    most = len(merged.scores)
+    for line in range(len(gains)):
+        most = max(most, starts[line + 1] - starts[line])
+    rows, own, found = np.empty((3, most)), np.empty((3, most)), np.empty(2)
+    based = len(gains) > 0
+    for line in range(len(gains)):
+        start, count = starts[line], starts[line + 1] - starts[line]
+        for i in range(count):
+            row = where[start + i]
+            own[0, i], own[1, i], own[2, i] = data.y[row], data.weights[row], data.scores[row]
+        entries = Data(data.form, data.number, own[0, :count], own[1, :count], own[2, :count])
+        z = values[start : start + count]
+        gains[line] = gain_along(entries, z, merged, bases[line], based, lines, line, kind, within, before, rows, found)
