@@ -23,6 +23,8 @@ NAMELESS = (
     "them; after the fit of a pipeline pauca.name_features(pipeline) takes those of its steps."
 )
 
+GO_ON = ", or go on from there with warm_start=True"
+
 
 @dataclass(frozen=True)
 class Instructions:
@@ -138,6 +140,7 @@ def _literal(name: str) -> str:
 def parameters_as_options(text: str) -> str:
     """A sentence of a warning with options of the command line in place of parameters: ``--ridge 1e-3``."""
     text = text.replace(f" {NAMELESS}", "")  # tables of a shell have names, but for LIBSVM files
+    text = text.replace(GO_ON, "")
     text = text.replace("use SparseRegressor.", "use --task regression.")
     return PARAMETER.sub(_option, text)
 
