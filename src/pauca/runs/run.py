@@ -166,6 +166,8 @@ class History:
         """Why there is no lower bound, where one was requested."""
         self.proofs_stopped_after: float | None = None
         """The time limit in seconds, where it ended the proofs."""
+        self.proofs_interrupted = False
+        """Whether Ctrl-C ended them."""
         self.n_copies = 0
         """How many columns the proofs leave out because they copy others."""
         self.size = start.size
