@@ -24,7 +24,7 @@ from pauca.estimators.fit import (
 )
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
-from pauca.estimators.missing_methods import TO_POINTS, MissingMethod
+from pauca.estimators.missing_methods import ALTERNATIVES, STABILITY, TO_POINTS, MissingMethod
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import summary_of_data
 from pauca.estimators.row_values import check_row_groups
@@ -63,6 +63,8 @@ class SparseModel(ProvingMixin, FittedModel):
     dispersion_: float | None = None
     """The dispersion of counts that are negative binomial, given or estimated; None for other losses."""
     to_points: Any = MissingMethod(TO_POINTS)
+    stability_: Any = MissingMethod(STABILITY)
+    alternatives_: Any = MissingMethod(ALTERNATIVES)
 
     @property
     def loss_(self) -> Loss:

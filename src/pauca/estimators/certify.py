@@ -12,6 +12,7 @@ import numpy as np
 from pauca.checks import ParameterChecks
 from pauca.clock import OutOfTime, deadline_after, limited_until
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.missing_methods import CERTIFICATE, MissingMethod
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
 from pauca.relaxations.optimality_bounds import NoBoundError, Proofs, known_models
@@ -286,7 +287,7 @@ class ProvingMixin:
     """Questions to a fitted model about other models of its size."""
 
     path_: Path
-    certificate_: Certificate
+    certificate_: Certificate = MissingMethod(CERTIFICATE)  # type: ignore[assignment]
     k_: int
     _data: Any
     _set_size: Any
