@@ -201,7 +201,7 @@ def weigh_models(
     rows = np.flatnonzero(weights > 0)
     losses = mean_losses(problem, models, sizes, rows, weights)
     fits = [problem.target.loss.minus_twice_log_likelihood(row, len(rows)) for row in losses]
-    parameters = [np.size(models[size].coef) + problem.n_intercepts for size in sizes]
+    parameters = [problem.n_parameters(len(models[size].support)) for size in sizes]
     return choose_by_criterion(criterion, fits, parameters, sizes, len(rows), len(problem.units))
 
 
