@@ -180,6 +180,8 @@ class SparseModel(ProvingMixin, FittedModel):
         Parameters
         ----------
         n_resamples : int, default=50
+            As many searches to the size of the model: on wide tables or of losses without closed forms that takes as
+            long as some fits that choose the size. ``verbose=1`` on the estimator shows how far it is.
         random_state : int or None, default=0
             The same number gives the same halves.
         n_jobs : int or None, default=None
