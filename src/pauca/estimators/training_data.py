@@ -114,7 +114,7 @@ def measure_stability(
         return work
 
     runs = ParallelRuns(Budget(), effective_n_jobs(n_jobs))
-    runs.run([job(number) for number in range(len(resamples))])
+    runs.run({number: job(number) for number in range(len(resamples))}, len(resamples) - 1)
     if runs.interrupted:
         raise KeyboardInterrupt
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
