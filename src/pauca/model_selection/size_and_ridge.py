@@ -22,6 +22,7 @@ from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
+from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 from pauca.threads import blas_threads
 
@@ -188,10 +189,15 @@ class SurfaceSelection(Selection):
         """Score what the folds have chosen at lighter ridges as well; if this is cut off, nothing changes."""
         grid, known = self.grid.lighter(), dict[int, dict[frozenset[int], np.ndarray]]()
         added = grid.fit[: len(grid.fit) - len(self.grid.fit)]
-        for number in self._finished():
+        folds = self._finished()
+        step = phase("comparing lighter ridges", sum(len(self._known[number]) for number in folds))
+        for number in folds:
             refit, before = self._refitter(number, added), self._known[number]
-            supports = sorted(before, key=len)
-            sums = self._measures[number].sums([refit(sorted(support)) for support in supports])
+            supports, fits = sorted(before, key=len), []
+            for support in supports:
+                fits.append(refit(sorted(support)))
+                step()
+            sums = self._measures[number].sums(fits)
             known[number] = {
                 support: np.concatenate([lighter, before[support]])
                 for support, lighter in zip(supports, sums, strict=True)
