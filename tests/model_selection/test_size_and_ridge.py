@@ -348,6 +348,34 @@ def test_after_the_time_limit_no_fold_is_begun(monkeypatch):
     assert model.stop_ == "time"
 
 
+def test_what_is_left_of_a_time_limit_is_spent_on_searches_that_their_share_has_cut_off(monkeypatch):
+    X, y = table(d=6)
+    plain = SparseRegressor(k=range(4), cv=SPLITS).fit(X, y)
+    monkeypatch.setattr(SurfaceSelection, "search_share", 1e-9)  # one move of a search of a fold at a time
+    limited = SparseRegressor(k=range(4), cv=SPLITS, time_limit=1e6).fit(X, y)
+    assert limited.stop_ == plain.stop_ == "size"
+    np.testing.assert_array_equal(plain.path_.choice.surface.mean, limited.path_.choice.surface.mean)
+
+
+def test_sizes_that_a_fold_was_not_scored_at_are_not_compared(monkeypatch):
+    """The time ends in the second round, before the last fold: its models of the first say nothing of larger ones."""
+    X, y = table(n=200, d=60, noise=0.3)
+    y = y + X[:, 3:40].sum(axis=1)
+    advance, rounds = SurfaceSelection._advance, []
+
+    def cut(self, number, goal, budget, design):
+        rounds.append(number)
+        if rounds.count(number) == 2 and number == len(self.folds):
+            raise OutOfTime
+        advance(self, number, goal, budget, design)
+
+    monkeypatch.setattr(SurfaceSelection, "_advance", cut)
+    with pytest.warns(PaucaWarning):
+        model = SparseRegressor(method="forward").fit(X, y)
+    assert max(model.path_.choice.sizes) == 20 < max(model.path_.sizes)
+    assert model.stop_ == "time"
+
+
 def test_within_a_time_limit_the_answer_is_that_without_one():
     X, y = table(noise=3.0)
     plain, limited = (SparseRegressor(k=range(9), time_limit=limit).fit(X, y) for limit in (None, 1e6))

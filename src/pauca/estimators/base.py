@@ -42,8 +42,8 @@ from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
-from pauca.runs.progress import phase
-from pauca.runs.run import interrupted_once
+from pauca.runs.progress import phase, reported
+from pauca.runs.run import Budget, interrupted_once
 from pauca.tables import RawTable, TableEncoding
 from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
@@ -121,7 +121,8 @@ class SparseModel(ProvingMixin, FittedModel):
         phase("fitting at other ridges")
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
-        search = searched_by(problem.method, data.searches[search_ridge], self.tol)
+        shown = Budget(callback=reported(None))
+        search = searched_by(problem.method, data.searches[search_ridge], self.tol, shown)
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))

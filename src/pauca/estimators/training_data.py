@@ -121,7 +121,7 @@ def measure_stability(
         return work
 
     runs = ParallelRuns(Budget(), effective_n_jobs(n_jobs))
-    runs.run([job(number) for number in range(len(resamples))])
+    runs.run({number: job(number) for number in range(len(resamples))}, len(resamples) - 1)
     if len(supports) < len(resamples):
         if len(supports) < 2:
             raise KeyboardInterrupt
