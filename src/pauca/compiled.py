@@ -91,14 +91,15 @@ class Kernels:
             _USE.installed = find_spec("numba") is not None
         if not _USE.installed:
             return
-        if self._imported is None:
-            try:
+        try:
+            if self._imported is None:
                 with interrupts_held():
                     self._imported = self._load()
-            except Exception:  # Numba does not suit this NumPy, or has no place for its cache: NumPy does the same
-                _USE.installed = False
-                return
-        if was_compiled(getattr(self._imported, self._longest)) or _USE.pays(SECONDS_TO_COMPILE):
+            known = was_compiled(getattr(self._imported, self._longest))
+        except Exception:  # Numba does not suit this NumPy, its cache cannot be used, or it is told to compile nothing
+            _USE.installed = False
+            return
+        if known or _USE.pays(SECONDS_TO_COMPILE):
             self._ready = self._imported
 
 
