@@ -155,7 +155,7 @@ def model(name, scale=1.0):
 def test_previews_are_the_same(name, accuracy, scale):
     _, y, _, columns, _, new, penalty = problem(name, scale)
     fitted = model(name, scale)
-    # A further column of nearly what is left is predicted to gain more than there is, and one that is there already little.
+    # One more column of about what is left is predicted to gain more than there is, one that is there already little.
     new = np.vstack([new, scale * (y - fitted.scores), columns[2]])
     penalty = np.append(penalty, [1e-6, 1e-3])
     for question in (
