@@ -45,6 +45,7 @@ def test_test_rows_are_predicted_as_by_predict():
     found = fitted.evaluate(X[160:], y[160:])
     assert found.rows == "test"
     assert found.accuracy.value == accuracy_score(y[160:], fitted.predict(X[160:]))
+    assert fitted.evaluate(X[160:], y[160:, None]).log_loss == found.log_loss
     ordered = np.array([ORDER.index(label) for label in y[160:]])
     assert found.log_loss == pytest.approx(log_loss(ordered, fitted.predict_proba(X[160:])))
     with pytest.raises(ValueError, match="holds the class 'worse', which the fit has not seen"):
