@@ -482,12 +482,13 @@ def test_the_ridge_of_a_search_that_is_found_counts_units_and_that_of_the_fit_do
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2) + penalty)
 
 
-def test_on_halves_of_the_rows_a_category_is_searched_as_in_the_model():
+def test_on_halves_and_folds_a_category_is_searched_as_in_the_model():
     X, y, groups = table_with_a_category()
     model = SparseRegressor(k=range(1, 7), cv=3, feature_groups=groups).fit(X, y)
     assert model.search_ridge_ > 0
     chosen = model.stability(n_resamples=8).frequency
     assert chosen.get("level", 0.0) < 0.7 < chosen["a"]
+    assert not any("level" in names for names in model.at(4).evaluate().fold_choices)
 
 
 def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
