@@ -4,6 +4,7 @@ import pickle
 import signal
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.clock import OutOfTime
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection import size_selection
-from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SMALLEST_RIDGE, fit_ridges
+from pauca.model_selection.comparison import CAUTION, Comparison, ScoredFold
+from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SMALLEST_RIDGE, RidgeGrid, fit_ridges
 from pauca.model_selection.rules import HeldOutLosses, choose, without_isolated_minima
 from pauca.model_selection.size_and_ridge import SEARCH_SHARE, SurfaceSelection
 from pauca.runs import run as driver
@@ -82,6 +84,33 @@ def test_where_the_lightest_ridge_gains_little_no_lighter_ones_are_compared():
     assert gained == pytest.approx(1 - left[0] / left[1])
     assert abs(gained) < GAINED_BY_LIGHTEST
     assert replace(surface, ridge=surface.ridges[1]).gained_by_lightest(1) == 0
+
+
+@pytest.mark.parametrize("half_decades", [True, False])
+def test_lighter_ridges_go_on_in_the_same_steps_to_the_last(half_decades):
+    ridges = [(1e-4, 1e-3), (1e-6, 1e-5), (1e-8, 1e-7)]
+    if half_decades:
+        ridges = [(1e-4, 3e-4, 1e-3), (1e-6, 3e-6, 1e-5, 3e-5), (1e-8, 3e-8, 1e-7, 3e-7)]
+    grid = RidgeGrid((0.03, 3.0), ridges[0], grows=True)
+    once, twice = grid.lighter(), grid.lighter().lighter()
+    assert once.fit == (*ridges[1], *ridges[0])
+    assert twice.fit == (*ridges[2], *once.fit)
+    assert (once.n_added, once.grows) == (len(ridges[1]), True)
+    assert (twice.n_added, twice.grows) == (2 * len(ridges[1]), False)
+
+
+def test_of_lighter_ridges_wrong_labels_count_more_and_nothing_else_does():
+    measure = SimpleNamespace(blocks=np.arange(3), weight=np.array([1.0, 1.0, 0.0]))
+    rng = np.random.default_rng(0)
+    fold = ScoredFold(measure, [{0: rng.random((4, 3)), 1: rng.random((4, 3))}])
+    plain, careful = Comparison([fold], [0, 1]), Comparison([fold], [0, 1])
+    assert careful.losses.mean.shape == (1, 4, 2)
+    careful.be_careful(2)
+    more = (CAUTION - 1) * plain.losses.sums[:, :2, :, 2] / 2
+    np.testing.assert_allclose(careful.losses.mean[:, :2], plain.losses.mean[:, :2] + more)
+    np.testing.assert_array_equal(careful.losses.mean[:, 2:], plain.losses.mean[:, 2:])
+    np.testing.assert_array_equal(careful.losses.observed, plain.losses.observed)
+    assert CAUTION > 1
 
 
 @pytest.mark.parametrize("stop", [OutOfTime, KeyboardInterrupt])
@@ -481,8 +510,18 @@ def test_the_ridge_of_a_search_that_is_found_counts_units_and_that_of_the_fit_do
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2) + penalty)
 
 
+def test_on_halves_and_folds_a_category_is_searched_as_in_the_model():
+    X, y, groups = table_with_a_category()
+    model = SparseRegressor(k=range(1, 7), cv=3, feature_groups=groups).fit(X, y)
+    assert model.search_ridge_ > 0
+    chosen = model.stability(n_resamples=8).frequency
+    assert chosen.get("level", 0.0) < 0.7 < chosen["a"]
+    assert not any("level" in names for names in model.at(4).evaluate().fold_choices)
+
+
 def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
     X, y, groups = table_with_a_category()
-    alike = SparseRegressor(k=3, ridge=0.3, feature_groups=groups).fit(X, y)
-    given = SparseRegressor(k=3, ridge=0.3, search_ridge=0.3, feature_groups=groups).fit(X, y)
-    assert given.path_[3].units.tolist() == alike.path_[3].units.tolist()
+    alike = SparseRegressor(k=5, ridge=0.01, feature_groups=groups).fit(X, y)
+    given = SparseRegressor(k=[5], ridge=[0.01], search_ridge=[0.01], cv=3, feature_groups=groups).fit(X, y)
+    assert given.path_[5].units.tolist() == alike.path_[5].units.tolist()
+    assert 5 in alike.path_[5].units  # the category

@@ -34,6 +34,7 @@ class Lines(NamedTuple):
     curvature: np.ndarray
     penalty: np.ndarray
     rate: np.ndarray
+    """How fast the curvature may change: 0 where it is constant, not a number where nothing is known of it."""
     low: np.ndarray
     high: np.ndarray
     """Bounds of the step, infinite where there are none."""
@@ -49,7 +50,6 @@ class CompiledSearch:
 
     def __init__(self, loss: Loss, before: float) -> None:
         self._curve = None if loss.coupled or loss.joint else compiled_curve(loss)
-        self._concordance = loss.self_concordance
         self._before = before
 
     def of_columns(
@@ -64,7 +64,6 @@ class CompiledSearch:
             kernels.Data(*curve, *map(plain, rows)),
             plain(z),
             Lines(*map(plain, lines)),
-            self._kind(kernels),
             within,
             self._before,
             gains,
@@ -93,7 +92,6 @@ class CompiledSearch:
             np.concatenate(values),
             np.array(bases),
             Lines(*map(plain, lines)),
-            self._kind(kernels),
             within,
             self._before,
             gains,
@@ -107,8 +105,3 @@ class CompiledSearch:
         if found is None:
             count_missed(SAVED_BY_CALL + SAVED_BY_NUMBER * numbers)
         return found
-
-    def _kind(self, kernels: ModuleType) -> int:
-        if self._concordance is None:
-            return kernels.UNKNOWN
-        return kernels.BY_RATE if self._concordance else kernels.CONSTANT
