@@ -145,6 +145,14 @@ def test_a_time_limit_keeps_the_best_so_far(hard, method):
     same(model, SparseRegressor(k=6, method=method).fit(*hard))
 
 
+def test_a_time_limit_that_the_moves_of_the_last_fit_use_up_is_told(hard, monkeypatch):
+    model = SparseRegressor(k=3, loss="huber", warm_start=True).fit(*hard)
+    monkeypatch.setattr("pauca.runs.run.GRACE", 0.0)
+    with pytest.warns(PaucaWarning, match="Allow more time: all of it was needed to repeat the moves of the last fit"):
+        model.set_params(k=9, time_limit=1e-9).fit(*hard)
+    assert model.k_ == 3
+
+
 def test_a_backward_run_out_of_time_keeps_the_model_it_has(hard):
     with pytest.warns(PaucaWarning, match="the time limit was reached at 59"):
         model = SparseRegressor(k=5, method="backward", time_limit=1e-9).fit(*hard)

@@ -13,7 +13,7 @@ from pauca.estimators.fit import FittedPath
 from pauca.estimators.raw_tables import identifiers
 from pauca.estimators.settings import SearchSettings
 from pauca.methods.exact import STOPPED_BEFORE, Exact
-from pauca.results.instructions import GO_ON, NAMELESS
+from pauca.results.instructions import GO_ON, NAMELESS, STALLED
 from pauca.results.path import Path
 from pauca.runs.run import Stop
 from pauca.tables.raw_columns import LEAST_ROWS_TO_NUMBER
@@ -76,7 +76,9 @@ def fit_warnings(
     yield from few_events(*events, n_rows, len(model.support))
     if isinstance(settings.sizes, int):
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
-        yield from ended_by_time(settings.sizes, size, path.stop, constraints.noun, GO_ON)
+        history = fitted.found.run.history
+        stalled = history is not None and 0 < len(history.moves) == history.n_repeated
+        yield from ended_by_time(settings.sizes, size, path.stop, constraints.noun, STALLED if stalled else GO_ON)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
     yield from unusual_end(path, int(units.any(fitted.usable).sum()))

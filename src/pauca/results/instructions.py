@@ -24,6 +24,7 @@ NAMELESS = (
 )
 
 GO_ON = ", or go on from there with warm_start=True"
+STALLED = ": all of it was needed to repeat the moves of the last fit"
 
 
 @dataclass(frozen=True)

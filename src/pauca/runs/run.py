@@ -155,6 +155,8 @@ class History:
 
     def __init__(self, start: Subset, largest_kept: int | None) -> None:
         self.moves: list[Move] = []
+        self.n_repeated = 0
+        """How many of the moves are those of an earlier run, which this one continues."""
         self.best = {0: start.null}
         """The best model met at each size."""
         self.stop: Stop | None = None
@@ -269,6 +271,7 @@ def run(
         for move in resume:
             apply(move, subset)
             history.record(move, subset)
+        history.n_repeated = len(history.moves)
         moves = method.moves(subset, history, goal)
         history.stop = _drive(moves, subset, history, goal, budget, began)
         with limited_until(deadline + GRACE):
