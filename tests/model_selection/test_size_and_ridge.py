@@ -88,15 +88,14 @@ def test_where_the_lightest_ridge_gains_little_no_lighter_ones_are_compared():
 
 @pytest.mark.parametrize("half_decades", [True, False])
 def test_lighter_ridges_go_on_in_the_same_steps_to_the_last(half_decades):
-    ridges = [(1e-4, 1e-3), (1e-6, 1e-5), (1e-8, 1e-7)]
-    if half_decades:
-        ridges = [(1e-4, 3e-4, 1e-3), (1e-6, 3e-6, 1e-5, 3e-5), (1e-8, 3e-8, 1e-7, 3e-7)]
-    grid = RidgeGrid((0.03, 3.0), ridges[0], grows=True)
-    once, twice = grid.lighter(), grid.lighter().lighter()
-    assert once.fit == (*ridges[1], *ridges[0])
-    assert twice.fit == (*ridges[2], *once.fit)
-    assert (once.n_added, once.grows) == (len(ridges[1]), True)
-    assert (twice.n_added, twice.grows) == (2 * len(ridges[1]), False)
+    first = (1e-4, 3e-4, 1e-3) if half_decades else (1e-4, 1e-3)
+    grid, fit = RidgeGrid((0.03, 3.0), first, grows=True), first
+    for power in (-5, -6, -7, -8):
+        added = tuple(float(f"{step}e{power}") for step in ((1, 3) if half_decades else (1,)))
+        grid, fit = grid.lighter(), (*added, *fit)
+        assert grid.fit == fit
+        assert grid.n_added == len(fit) - len(first)
+        assert grid.grows == (power > -8)
 
 
 def test_of_lighter_ridges_wrong_labels_count_more_and_nothing_else_does():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -235,7 +235,7 @@ class SurfaceSelection(Selection):
             return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         comparison.be_careful(self.grid.n_added)
-        self._bar_missing(comparison)
+        comparison.bar(self._missing(sizes))
         ahead = SIZES_AHEAD[self.problem.target.loss.classifies]
         found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
         grid = self.grid_on_all_rows()
@@ -244,14 +244,14 @@ class SurfaceSelection(Selection):
         judged = found.promising if looks_further else found.leading
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
-    def _bar_missing(self, comparison: Comparison) -> None:
-        """Leave out what has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
+    def _missing(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """What has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
         for search, run in enumerate(self._runs[0]):
             known = {} if run.history is None else run.history.best
-            for place, size in enumerate(comparison.sizes.tolist()):
+            for place, size in enumerate(sizes):
                 for position, ridge in enumerate(self.grid.fit):
                     if size not in known or (not ridge and self._has_dependent(search, run, known[size].support)):
-                        comparison.bar((search, position, place))
+                        yield search, position, place
 
     def _has_dependent(self, search: int, run: SearchRun, units: tuple[int, ...]) -> bool:
         # A search without a ridge takes no such columns.
