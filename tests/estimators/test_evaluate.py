@@ -518,6 +518,11 @@ def test_a_page_of_test_rows_has_no_nested_folds(diabetes, tmp_path):
         SparseRegressor(k=1).fit(X, y).report(tmp_path / "page.html", X=X, y=y, nested=True)
 
 
+def test_a_title_is_given_by_name(diabetes, tmp_path):
+    with pytest.raises(TypeError, match="not the text 'Diabetes': a title is given by name, title="):
+        SparseRegressor(k=1).fit(*diabetes).report(tmp_path / "page.html", "Diabetes")
+
+
 def test_a_coefficient_at_its_bound_is_called_so_and_has_no_interval_beyond(diabetes, tmp_path):
     X, y = diabetes
     model = SparseRegressor(k=4, always=["s1"], bounds={"bmi": (0, 300), "s1": (0, None), "s5": (None, 700)}).fit(X, y)

@@ -341,6 +341,16 @@ def test_summaries_show_every_class():
     assert text.count("(intercept)") == 2
 
 
+def test_a_name_is_told_once_where_no_category_is_in_the_model():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(["A", "B", "C"], 90), "area": rng.normal(size=90)})
+    model = SparseRegressor(k=2).fit(table, table["area"] + 0.5 * (table["city"] == "B") + 0.1 * rng.normal(size=90))
+    heads = [model.at(size).summary().splitlines()[2].split() for size in (1, 2)]
+    assert heads == [["column", "coefficient", "importance"], ["column", "term", "coefficient", "importance"]]
+    assert model.path_.has_parts(1, 2)
+    assert not model.path_.has_parts(0, 1)
+
+
 def test_several_columns_of_one_name_are_told():
     table = pd.DataFrame(np.zeros((6, 3)), columns=["a", "a", "b"]).assign(c=["x", "y"] * 3)
     with pytest.raises(ValueError, match="several columns of one name: 'a'"):

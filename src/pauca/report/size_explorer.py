@@ -34,7 +34,7 @@ MOST_CELLS = 40_000
 CHARTS = {
     "explained": "Share explained by size",
     "coefficients": "Coefficients by size",
-    "ridges": "Held-out score by size and ridge (square: chosen; dots: as good as the best)",
+    "ridges": "Held-out score by size and ridge (dark: good; dots: as good as the best; square: chosen)",
 }
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
