@@ -2,6 +2,7 @@
 
 import html
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -510,6 +511,12 @@ def test_ratios_are_named_by_the_loss(counts, loss, ratio):
     X, whole, amounts = counts
     y = whole if ratio == "rate ratio" else amounts
     assert SparseRegressor(k=1, loss=loss).fit(X, y).inference("bootstrap", n_resamples=3).ratio == ratio
+
+
+def test_ratios_next_to_one_have_digits_beyond_it(counts):
+    X, whole, _ = counts
+    printed = SparseRegressor(k=1, loss="poisson").fit(1e4 * X, whole).inference().summary()
+    assert re.search(r"(1\.0{3,}\d\d|0\.9{3,}\d\d)  +(1\.0|0\.9)\d+ to (1\.0|0\.9)\d+", printed)
 
 
 def test_a_page_of_test_rows_has_no_nested_folds(diabetes, tmp_path):

@@ -539,3 +539,36 @@ def test_a_few_thousands_among_many_numbers_are_not_said_to_be_text():
     X = pd.DataFrame({"paid": [f"{i}.5" for i in range(100)] + ["1,234.5"]})
     with pytest.raises(TableError, match=r"formatted numbers in 'paid' \('1,234.5'\)"):
         read_table(X, "from_dtype", "error", "a table")
+
+
+def test_the_number_of_levels_that_a_column_of_text_may_have_depends_on_its_rows():
+    table = pd.DataFrame({"town": [f"town {j % 37}" for j in range(62)], "area": np.arange(62.0) ** 2})
+    with pytest.raises(TableError, match=r"'town' \(37 values\): .* into at most 31, or give the column the dtype"):
+        SparseRegressor(k=1).fit(table, table["area"])
+    assert SparseRegressor(k=1).fit(table.astype({"town": "category"}), table["area"]).path_.names(1) == ["area"]
+
+
+def test_summaries_say_what_stands_for_missing_values(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(["A", "B", None], 90, p=[0.5, 0.3, 0.2]), "area": rng.integers(9, 30, 90)})
+    table["area"] = table["area"].where(table.index % 9 > 0)
+    y = table["area"].fillna(15) + (table["city"] == "B") + rng.normal(size=90)
+    many, unknown = table["city"].isna().sum(), table["area"].isna().sum()
+    model = SparseRegressor(k=2, missing="median").fit(table, y)
+    model.save(tmp_path / "model.json")
+    area = f"replaced by the median (area by {table['area'].median():g} in {unknown} rows)"
+    for fitted in (model, pauca.load(tmp_path / "model.json")):
+        said = fitted.summary()
+        assert f"Missing values are {area} or count as the baseline (city=A in {many} rows)." in said
+        assert f"Missing values are {area}." in fitted.at(1).summary()
+    assert "count as the baseline (" not in SparseRegressor(k=2, missing="category").fit(table, y).summary()
+
+
+@pytest.mark.parametrize(("name", "told"), [("pidnum", True), ("caseid", True), ("idno", True), ("acid", False)])
+def test_abbreviated_identifiers_are_told(name, told):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(1000, 99999, 60), "age": rng.normal(size=60)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SparseRegressor(k=2).fit(table, table["age"] + 1e-5 * table[name])
+    assert any(f"The column '{name}' looks like an identifier" in str(one.message) for one in caught) == told

@@ -184,13 +184,20 @@ def summary_of_data(data: TrainingData, path: Path, classes: np.ndarray | None) 
     if classes is not None:
         found = dict(zip(*(part.tolist() for part in np.unique(data.y[rows], return_counts=True)), strict=True))
         counts = [found.get(label, 0) for label in classes.tolist()]
-    missing, values = {}, {}
-    if data.table is not None and data.table.raw is not None and data.table.encoding is not None:
-        columns = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
-        missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
+    values = {}
     if data.in_memory:
         values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
-    return DataSummary(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
+    return DataSummary(len(rows), counts, missing_values(data), values)
+
+
+def missing_values(data: TrainingData) -> dict[str, int]:
+    """In how many rows of the fit a column of the raw table is missing, for columns where there are such rows."""
+    if data.table is None or data.table.raw is None or data.table.encoding is None:
+        return {}
+    rows = np.flatnonzero(data.weights > 0)
+    columns = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
+    counts = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
+    return {name: many for name, many in counts.items() if many}
 
 
 def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, ColumnValues]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -171,9 +172,16 @@ class Inference:
     def _ratio_cells(record: dict[str, Any]) -> list[str]:
         if np.isnan(record["ratio"]):
             return ["", ""]
-        if np.isnan(record["ratio_lower"]) and record.get("at_bound"):
-            return [f"{record['ratio']:.4g}", AT_BOUND]
-        return [f"{record['ratio']:.4g}", f"{record['ratio_lower']:.4g} to {record['ratio_upper']:.4g}"]
+        ratio, lower, upper = (_ratio_text(record[key]) for key in ("ratio", "ratio_lower", "ratio_upper"))
+        held = np.isnan(record["ratio_lower"]) and record.get("at_bound")
+        return [ratio, AT_BOUND if held else f"{lower} to {upper}"]
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+def _ratio_text(ratio: float) -> str:
+    """A ratio with four digits, and with two beyond the noughts or nines where it is next to 1: 1.252, 1.00036."""
+    away = abs(ratio - 1.0)
+    near = 1e-9 < away < 1e-2
+    return f"{ratio:.{1 - math.floor(math.log10(away))}f}" if near else f"{ratio:.4g}"

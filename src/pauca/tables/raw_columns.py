@@ -54,8 +54,11 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 # as many different values.
 LEAST_ROWS_TO_NUMBER = 20
 
-# Names of identifiers: id, customer_id, PatientID, index, and what pandas and R write for the names of rows.
-IDENTIFIER = re.compile(r"(?:.*[_. -])?(?:id|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+")
+# Names of identifiers: id, customer_id, PatientID, pidnum, caseid, index, and names of rows by pandas and R.
+OWNERS = "case|household|hh|p|pat|patient|person|record|row|sub|subj|subject|user"
+IDENTIFIER = re.compile(
+    rf"(?:.*[_. -])?(?:(?:{OWNERS})?id(?:no|num)?|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+"
+)
 
 # Integers in this range that rise with the rows are years.
 YEARS = (1500, 2200)
