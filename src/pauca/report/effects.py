@@ -115,7 +115,7 @@ def change_text(data: ModelData, place: int) -> str:
     term, values = data.formula.terms[place], _values(data, place)
     if term.kind != NUMBER:
         column = next(one for one in data.path.raw_columns(data.size) if one.name == term.raw)
-        other = f"{column.fill:.6g}" if column.levels is None else column.baseline
+        other = short_number(column.fill or 0.0) if column.levels is None else column.baseline
         return f"{'missing' if term.kind == MISSING else term.level} instead of {other}"
     if values is not None and values.binary:
         return "1 instead of 0"

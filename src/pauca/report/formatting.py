@@ -92,7 +92,7 @@ def name_tag(text: str) -> Markup:
 
 
 # Tables with more columns of numbers than this are set in smaller type, with fewer digits.
-MANY_NUMBERS = 6
+MANY_NUMBERS = 4
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_names: int = 1) -> Markup:
