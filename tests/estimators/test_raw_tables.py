@@ -572,3 +572,25 @@ def test_abbreviated_identifiers_are_told(name, told):
         warnings.simplefilter("always")
         SparseRegressor(k=2).fit(table, table["age"] + 1e-5 * table[name])
     assert any(f"The column '{name}' looks like an identifier" in str(one.message) for one in caught) == told
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_names_of_rows_that_a_file_was_read_with_are_no_feature(raw):
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(np.arange(120), 90, replace=False))
+    table = pd.DataFrame({"Unnamed: 0": rows, "age": rng.normal(size=90), "index": rows, "dose": rng.normal(size=90)})
+    if raw:
+        table["city"] = rng.choice(["A", "B"], 90)
+    y = rows + 60 * table["age"] + 0.1 * rng.normal(size=90)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseRegressor(k=1, never=["index"]).fit(table, y)
+        default = SparseRegressor(never=["index"], selection_rule="best").fit(table, y)
+    said = [str(one.message) for one in caught]
+    assert all("'Unnamed: 0' numbers the rows, as names of rows do in files, and was left out" in one for one in said)
+    assert model.path_.names(1) == ["age"]
+    # No larger size is promised where all that may be chosen are.
+    assert not default.path_.choice.falling
+    assert "Unnamed: 0" not in {record["replacement"] for record in model.alternatives()}
+    with pytest.warns(PaucaWarning, match="looks like an identifier, and is in the model"):
+        assert SparseRegressor(k=1, always=["Unnamed: 0"]).fit(table, y).path_.names(1) == ["Unnamed: 0"]

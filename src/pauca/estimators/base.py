@@ -25,7 +25,7 @@ from pauca.estimators.fit import (
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
 from pauca.estimators.missing_methods import ALTERNATIVES, STABILITY, TO_POINTS, MissingMethod
-from pauca.estimators.raw_tables import FitTable, display_names
+from pauca.estimators.raw_tables import FitTable, display_names, never_also, row_names, rows_named
 from pauca.estimators.refits_on_rows import missing_values, summary_of_data
 from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import SearchSettings
@@ -248,7 +248,9 @@ class SparseModel(ProvingMixin, FittedModel):
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
-        fitted = fit_path(settings, data, scorer, resume, self._output_labels())
+        numbered = row_names(X if table is None else table, names, settings.constraints)
+        searched = replace(settings, constraints=never_also(settings.constraints, numbered))
+        fitted = fit_path(searched, data, scorer, resume, self._output_labels())
         found = fitted.found
         path = self._finished_path(fitted.path, fitted.problem)
         if found.held_out and path.choice is not None:
@@ -264,7 +266,8 @@ class SparseModel(ProvingMixin, FittedModel):
             interrupted_once()
             self._keep(path, fitted, kept)
         with blas_threads.single():
-            text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights)))
+            found_odd = fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights))
+            text = " ".join([*rows_named(numbered), *found_odd])
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 

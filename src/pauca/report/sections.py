@@ -200,7 +200,9 @@ def selected_model(data: ModelData) -> Markup:
         )
     caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
     shape = layout(path)
-    return _section("The model", notes, table(caption, shape.heads, table_rows(path, data.size), shape.n_names), "model")
+    return _section(
+        "The model", notes, table(caption, shape.heads, table_rows(path, data.size), shape.n_names), "model"
+    )
 
 
 def _section(title: str, notes: Sequence[str], content: Markup, css_class: str = "") -> Markup:
