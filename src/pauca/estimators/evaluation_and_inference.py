@@ -21,6 +21,7 @@ from pauca.estimators.refits_on_rows import (
     fold_models,
     held_out_score,
     likelihood_errors,
+    overdispersion,
     rare_columns,
     spread_of_draws,
     within_bounds,
@@ -251,6 +252,7 @@ class EvaluationMixin:
         n_rows, n_free = int(np.count_nonzero(data.weights)), int(np.count_nonzero(~np.isnan(error)))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, n_free)
         lower, upper = within_bounds(data, model, coef - reach * error, coef + reach * error)
+        about |= {"overdispersion": overdispersion(data, model)}
         return Inference(names, coef, error, lower, upper, confidence, method, **about)
 
     @shows_progress

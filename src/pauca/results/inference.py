@@ -26,6 +26,10 @@ SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are abo
 FEWEST_ROWS = 5
 
 
+# Counts that vary more than this many times as much as a likelihood allows have intervals a fifth too narrow.
+TOO_DISPERSED = 1.5
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Inference:
     """Standard errors and intervals of the coefficients of a model, for its chosen features.
@@ -55,6 +59,8 @@ class Inference:
     at_bound : ndarray of bool of shape (q,), or None
         Which coefficients are at one of their bounds. The likelihood has no standard errors and intervals for them
         (NaN), and those of the others hold them there. None where none is.
+    overdispersion : float or None
+        How many times as large as the likelihood takes it to be the variance of counts is, where intervals rely on it.
     ratio : str
         What the exponential of a coefficient is, such as "hazard ratio" or "odds ratio"; empty where it means nothing.
     """
@@ -73,6 +79,7 @@ class Inference:
     outputs: list[str] | None = None
     ratio: str = ""
     at_bound: np.ndarray | None = None
+    overdispersion: float | None = None
 
     @property
     def caution(self) -> str:
@@ -83,6 +90,7 @@ class Inference:
                 *([SHRUNKEN] if self.shrunken else []),
                 *([self._too_rare] if self.rare else []),
                 *([] if self.at_bound is None else [self._bounded]),
+                *([self._overdispersed] if (self.overdispersion or 0.0) > TOO_DISPERSED else []),
             ]
         )
 
@@ -95,6 +103,15 @@ class Inference:
             have, them = ("it has", "it") if len(names) == 1 else ("they have", "them")
             return f"{what}: {have} no standard error, and the other intervals hold {them} there."
         return f"{what}: an interval that ends at a bound only says that resampled rows lead there too."
+
+    @property
+    def _overdispersed(self) -> str:
+        assert self.overdispersion is not None
+        return (
+            f"The counts vary {self.overdispersion:.3g} times as much as the likelihood takes them to (Pearson's "
+            f"dispersion): the intervals are {math.sqrt(self.overdispersion):.2g} times too narrow for that alone. "
+            "loss='negative_binomial' or inference(\"bootstrap\") allows for it."
+        )
 
     @property
     def _too_rare(self) -> str:
