@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -209,9 +209,9 @@ class Layout:
     n_names: int
 
 
-def layout(path: Path) -> Layout:
-    """The columns of the tables, which are the same for every size of a path."""
-    grouped = path.has_parts(*path.sizes)
+def layout(path: Path, sizes: Sequence[int]) -> Layout:
+    """The columns of the tables of some sizes, which are the same for all of these."""
+    grouped = path.has_parts(*sizes)
     outputs = ["Coefficient"] if path.output_names is None else path.output_names[:MOST_OUTPUTS]
     cost = [] if path.prices is None else ["Cost"]
     names = [path.counted.capitalize(), "Feature" if path.encoding is None else "Term"]
@@ -219,8 +219,8 @@ def layout(path: Path) -> Layout:
     return Layout(heads, 2 if grouped else 1)
 
 
-def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]]:
-    """The cells of at most so many features, the most important first, and of the intercept.
+def table_rows(path: Path, size: int, sizes: Sequence[int], most: int | None = None) -> list[list[str]]:
+    """The cells of at most so many features, the most important first, and of the intercept, as ``layout`` has them.
 
     The first row of a group holds its importance and cost. Of large groups only the largest coefficients are there.
     """
@@ -230,7 +230,7 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
     intercept = np.atleast_1d(model.intercept)[:MOST_OUTPUTS]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     positions = {column: position for position, column in enumerate(model.support.tolist())}
-    labels = path.group_labels if path.has_parts(*path.sizes) else None
+    labels = path.group_labels if path.has_parts(*sizes) else None
     digits = 5 if len(coef) < MANY_NUMBERS else 3
     cells = []
     for index in np.argsort(-model.importance, kind="stable"):

@@ -199,10 +199,8 @@ def selected_model(data: ModelData) -> Markup:
             "a small ridge keeps them finite."
         )
     caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
-    shape = layout(path)
-    return _section(
-        "The model", notes, table(caption, shape.heads, table_rows(path, data.size), shape.n_names), "model"
-    )
+    shape, rows = layout(path, [data.size]), table_rows(path, data.size, [data.size])
+    return _section("The model", notes, table(caption, shape.heads, rows, shape.n_names), "model")
 
 
 def _section(title: str, notes: Sequence[str], content: Markup, css_class: str = "") -> Markup:
