@@ -78,7 +78,10 @@ class BlasThreads:
         assert self._libraries is not None
         for library, of_user in zip(self._libraries, self._of_user, strict=True):
             if of_user > 1:
-                library.set_num_threads(1 if single else of_user)
+                # Since threadpoolctl 3.8 a limit of OpenBLAS holds only where the thread that set the first one asks:
+                # fits in other threads would have all threads of the BLAS, and take several times as long.
+                set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
+                set_number(1 if single else of_user)
 
 
 class _Single:
