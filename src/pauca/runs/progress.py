@@ -407,11 +407,11 @@ class _ToldWhatIsLeft:
         self._deadline = math.inf if time_limit is None else now + time_limit
         self._left.runs_begin(1, 0, now)
 
-    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1) -> None:
-        """A round of runs begins, so many at a time."""
-        self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once)
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1, may_grow: bool = False) -> None:
+        """A round of runs begins, so many at a time; another to larger sizes may follow."""
+        self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once, may_grow=may_grow)
         for other in self._others:
-            other.runs_begin(n_runs, n_folds, at_once)
+            other.runs_begin(n_runs, n_folds, at_once, may_grow)
 
     def run_ended(self, number: int) -> None:
         """A run is complete: on all rows (0), or on those of a fold."""
