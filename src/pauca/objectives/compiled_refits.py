@@ -13,7 +13,9 @@ from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import EXACT, Accuracy, Minimum
 
 # Refits of more numbers than this are products that NumPy's BLAS computes as fast; and they are not to be interrupted.
+# Systems of more columns LAPACK solves in less time: text to 200 words took longer with kernels than without.
 MOST_NUMBERS = 1 << 19
+MOST_COLUMNS = 64
 
 # About what a kernel saves of a call, of one at several ridges, and for each row of each model, in seconds.
 SAVED_BY_CALL = 2e-4
@@ -99,7 +101,7 @@ def minimise_compiled(
 ) -> Minimum | bool | None:
     """The minimum as ``OneOutput.minimise`` returns it; False without a kernel."""
     curve, (q, n) = _usable(loss), columns.shape
-    if curve is None or not q or columns.size > MOST_NUMBERS:
+    if curve is None or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
         return False
     kernels = REFITS.module
     if kernels is None:
@@ -150,7 +152,7 @@ def minima_compiled(
     with NumPy's, which takes steps at all ridges together, as closely as both are within their tolerance.
     """
     curve, (q, n) = _usable(loss), columns.shape
-    if curve is None or not q or columns.size > MOST_NUMBERS:
+    if curve is None or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
         return False
     kernels = REFITS.module
     if kernels is None:

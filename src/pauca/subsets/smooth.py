@@ -409,12 +409,16 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         gains = np.triu(cache.quadratic(self._fit).pair_gains(units) * np.sqrt(np.outer(known, known)))
         first, second = divmod(first_largest(gains.ravel()), len(units))
         pair = [units[first], units[second]]
-        # Without a ridge, two columns that depend on each other gain no more than one.
-        if not gains[first, second] > 0 or (objective.ridge and self._independent(pair, 2) != pair):
+        if not gains[first, second] > 0:
+            return None
+        each = known[[first, second]] * cache.quadratic(self._fit).refined_gains(pair)
+        # Two columns that depend on each other gain no more than one, or with a ridge little more.
+        may_depend = objective.ridge or gains[first, second] <= (1 + SUSPICIOUS_BELOW) * each.max()
+        if may_depend and self._independent(pair, 2) != pair:
             return None
         # The quadratic errs for a pair as it does for its units.
         alone = sum(self.value - preview.value for preview in cache.fits.preview_additions(self._fit, pair))
-        expected = float((known[[first, second]] * cache.quadratic(self._fit).refined_gains(pair)).sum())
+        expected = float(each.sum())
         return Pair(pair[0], pair[1], float(gains[first, second]) * alone / expected)
 
     # Swaps: a unit is added and another dropped. No swap gains more than its addition, so few additions matter.
