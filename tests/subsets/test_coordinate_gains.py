@@ -42,7 +42,8 @@ def test_gains_of_every_kind_of_column_are_those_of_a_search_along_it(name, desi
     with kernels_used("never"):
         gains = subset.cache.coordinate_search(subset.fit).gains(features, slope, curvature)
     used, penalties = v > 0, subset.objective.penalty[features]
-    scores, y, v = quadratic.scores[0, used], y[used], v[used]
+    rows, scores = quadratic._rows, quadratic._scores
+    scores, y, v = rows.to_data(scores)[0, used], y[used], v[used]
     for gain, z, penalty in zip(gains, made.columns(features)[:, used], penalties, strict=True):
 
         def values(steps, z=z, penalty=penalty):

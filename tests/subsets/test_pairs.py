@@ -4,13 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pauca import SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.constraints.limits import Limits
 from pauca.design import make_design
-from pauca.losses import SquaredError
+from pauca.losses import LogLoss, SquaredError
 from pauca.methods import Exchange
 from pauca.objectives import SmoothObjective
+from pauca.subsets import local_quadratic
 from pauca.subsets.smooth import SmoothSubset
 
 # One addition after the other, swaps of one, and pairs.
@@ -47,6 +49,24 @@ def test_of_squared_loss_the_gains_of_pairs_are_exact(outputs, ridge):
         pair = subset.likely_pair()
         assert {units[place] for place in np.unravel_index(gains.argmax(), gains.shape)} == {pair.first, pair.second}
         assert pair.gain == pytest.approx(gains.max(), rel=1e-7)
+
+
+def test_estimates_are_the_same_from_whole_columns_and_from_their_entries(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = sparse.csc_matrix(np.where(rng.random((400, 12)) < 0.1, rng.integers(1, 3, (400, 12)), 0).astype(float))
+    y = np.where(X[:, :3].sum(axis=1).A1 + rng.standard_normal(400) > 0.5, 1.0, -1.0)
+    found = []
+    for whole in (1 << 17, 0):
+        monkeypatch.setattr(local_quadratic, "WHOLE_NUMBERS", whole)
+        design = make_design(X, np.full(400, 1 / 400), center=True)
+        subset = SmoothSubset.start(SmoothObjective.of(design, y[None], LogLoss(), ridge=0.01), Limits()).moved_to(
+            [0, 4]
+        )
+        assert subset.cache.fits.on_rows(subset.fit)[0].merged
+        units = [unit for unit in range(12) if unit not in (0, 4)]
+        quadratic = subset.cache.quadratic(subset.fit)
+        found.append(np.vstack([quadratic.refined_gains(units), quadratic.pair_gains(units)]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-10, atol=1e-14)
 
 
 def test_copies_and_combinations_are_no_pair():

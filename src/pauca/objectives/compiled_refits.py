@@ -6,14 +6,16 @@ from types import ModuleType
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed
+from pauca.compiled import Kernels, count_missed, plain
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import CompiledCurve, compiled_curve
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import EXACT, Accuracy, Minimum
 
 # Refits of more numbers than this are products that NumPy's BLAS computes as fast; and they are not to be interrupted.
+# Systems of more columns LAPACK solves in less time: text to 200 words took longer with kernels than without.
 MOST_NUMBERS = 1 << 19
+MOST_COLUMNS = 64
 
 # About what a kernel saves of a call, of one at several ridges, and for each row of each model, in seconds.
 SAVED_BY_CALL = 2e-4
@@ -99,7 +101,7 @@ def minimise_compiled(
 ) -> Minimum | bool | None:
     """The minimum as ``OneOutput.minimise`` returns it; False without a kernel."""
     curve, (q, n) = _usable(loss), columns.shape
-    if curve is None or not q or columns.size > MOST_NUMBERS:
+    if curve is None or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
         return False
     kernels = REFITS.module
     if kernels is None:
@@ -128,7 +130,8 @@ def minimise_compiled(
         return None
     at_minimum = ended == kernels.AT_MINIMUM
     value, left = found.tolist()
-    return Minimum(coef[None], scores[None], value, about_hessian[None], at_minimum, left)
+    exactly = at_minimum and cheap
+    return Minimum(coef[None], scores[None], value, about_hessian[None], at_minimum, left, exactly=exactly)
 
 
 def minima_compiled(
@@ -149,7 +152,7 @@ def minima_compiled(
     with NumPy's, which takes steps at all ridges together, as closely as both are within their tolerance.
     """
     curve, (q, n) = _usable(loss), columns.shape
-    if curve is None or not q or columns.size > MOST_NUMBERS:
+    if curve is None or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
         return False
     kernels = REFITS.module
     if kernels is None:
@@ -165,11 +168,3 @@ def minima_compiled(
 
 def _usable(loss: Loss) -> CompiledCurve | None:
     return None if loss.coupled or loss.joint else compiled_curve(loss)
-
-
-def plain(array: np.ndarray) -> np.ndarray:
-    """An array as kernels are compiled for: of other kinds they would be compiled once more."""
-    flags = array.flags
-    if flags.c_contiguous and flags.writeable and array.dtype == np.float64:
-        return array
-    return np.array(array, dtype=np.float64, order="C")
