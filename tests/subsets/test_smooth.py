@@ -18,7 +18,7 @@ from judges import (
     target,
 )
 from scipy.optimize import minimize, minimize_scalar
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 from smooth_problems import LAWFUL, as_judged, problem
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
@@ -262,6 +262,16 @@ def test_hinge_loses_little_by_passing_candidates_over():
         gains = gains_alone(subset)
         shares_of_best.append(gains[subset.best_addition("objective")] / gains.max())
     assert np.mean(shares_of_best) >= 0.75
+
+
+def test_beside_others_the_best_line_of_hinge_loss_is_taken():
+    """What lines gained from the empty model, where half of all rows are at a kink, says nothing of later steps."""
+    X, digit = load_digits(return_X_y=True)
+    subset = subset_of("hinge", X, np.where(digit > 4, 1.0, -1.0))
+    for _ in range(6):
+        subset.add(subset.best_addition("objective"))
+        gains = gains_alone(subset)
+        assert gains[subset.best_addition("objective")] >= 0.99 * gains.max()
 
 
 def test_a_step_that_overflows_is_shortened():

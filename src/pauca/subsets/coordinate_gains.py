@@ -22,6 +22,10 @@ FIRST_NUMBERS = 1 << 14
 FIRST_BLOCK = 8
 LARGEST_FIRST_BLOCK = 32
 
+# Of losses with narrow kinks all candidates are looked at where they are no more numbers than this: by estimates from
+# the empty model forward search by hinge loss was up to 20 % above what it finds now (spambase, 12 to 20 features).
+ALL_NUMBERS = 1 << 20
+
 MOST_STEPS = 40
 
 # A gain is known when what is left of it is below this share: one that is compared with others, a rough one, and one
@@ -92,15 +96,20 @@ class CoordinateSearch:
         width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
         width = min(width, LARGEST_FIRST_BLOCK)
         seen = np.zeros(0)
+        # About narrow kinks next to no row has curvature, and how far estimates are off is seen only on the way.
+        raised = np.inf if self._loss.narrow and len(slope) * len(self._scores) <= ALL_NUMBERS else 1.0
         while True:
             # Of many features few may still win: only these are put in order.
-            (order,) = (most >= max(best * (1 - TIED_WITHIN), TINY)).nonzero()
+            (order,) = (most >= max(best * (1 - TIED_WITHIN) / raised, TINY)).nonzero()
             if not len(order):
                 return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
             some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
+            estimated, found = most[some], _per_price(gains[some], price, some)
             most[some] = -np.inf
-            seen = np.concatenate([seen, _per_price(gains[some], price, some)])
+            seen = np.concatenate([seen, found])
+            if self._loss.narrow:
+                raised = max(raised, float((found / estimated).max()))
             best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
             width = min(2 * width, widest)
 

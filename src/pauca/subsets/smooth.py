@@ -118,6 +118,10 @@ class SmoothCache(SubsetCache):
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
 
+    def calibration_near(self, fit: Fit) -> np.ndarray:
+        """The same for a fit: of narrow kinks the empty model, where half of all rows are at one, tells nothing."""
+        return np.ones(len(self.objective.units)) if self.objective.smooth.narrow and fit.units else self.calibration
+
 
 class SmoothSubset(RefittedSubset[SmoothCache]):
     """The fitted model on a set of units, for any convex loss.
@@ -287,7 +291,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return AdditionScores(quadratic.own_gains(), exact=False)
         slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
         curvature = quadratic.exact_own()[0] if slack is None else quadratic.own[0][0, :, 0, 0]
-        likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
+        likely = None if slack is None else slack * self._cache.calibration_near(self._fit) * quadratic.own_gains()
         price = None if self.limits.price is None else self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
         return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
@@ -345,7 +349,14 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _find_likely_gains(self, fit: Fit, addable: np.ndarray, most: int) -> dict[int, float]:
         cache, limits = self._cache, self.limits
-        quadratic = cache.quadratic(fit)
+        quadratic, objective = cache.quadratic(fit), self.objective
+        if objective.smooth.narrow and objective.units.single and objective.n_outputs == 1:
+            slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
+            price = None if limits.price is None else limits.per_price(np.ones(len(addable))) ** -1
+            likely = SLACK * cache.calibration_near(fit) * quadratic.own_gains()
+            search = cache.coordinate_search(fit)
+            gains = limits.per_price(search.best_gains(slope, quadratic.own[0][0, :, 0, 0], price, likely, most))
+            return {unit: float(gains[unit]) for unit in highest_scores(np.where(gains > 0, gains, -np.inf), most)}
         gains = np.where(addable, limits.per_price(cache.calibration * quadratic.refit_gains), -np.inf)
         units = highest_scores(gains, most)
         if self.objective.units.single:
