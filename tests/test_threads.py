@@ -64,6 +64,16 @@ def test_overlapping_fits_leave_the_setting_as_it_was(of_user):
     assert counts() == of_user
 
 
+def test_a_fit_has_one_thread_though_another_thread_has_set_the_number(of_user):
+    rng, seen = np.random.default_rng(0), []
+    X, y = rng.standard_normal((60, 20)), rng.standard_normal(60)
+    model = SparseRegressor(k=2, callback=lambda progress: seen.append(counts()))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(model.fit, X, y).result()
+    assert {number for found in seen for number in found} == {1}
+    assert counts() == of_user
+
+
 def test_columns_left_out_are_compared_with_the_chosen_ones_on_one_thread(of_user, monkeypatch):
     """Threads that waited for this small product took a third of a fit of a small table."""
     libraries, seen = ThreadpoolController().select(user_api="blas").lib_controllers, set()

@@ -37,5 +37,5 @@ print(model.to_points(cv=None).summary())
 # %%
 # The page has all of this, effects in words, intervals and a calculator, in one file without a network.
 page = Path(tempfile.mkdtemp()) / "breast_cancer.html"
-model.report(page, title="Malignant or benign?", X=X_test, y=y_test)
+model.report(page, X_test, y_test, title="Malignant or benign?")
 print(f"{page.stat().st_size / 1000:.0f} kB")

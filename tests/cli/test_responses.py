@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -87,6 +88,9 @@ def test_ordered_classes(table, capsys):
     capsys.readouterr()
     assert main(["explain", "model.json"]) == 0
     assert "one unit more of age: the odds of a higher class are multiplied by" in capsys.readouterr().out
+    assert main([*FIT, *options, "--report", "page.html", "--nested", "--stability", "0"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "for every fold the features were chosen again" in page
 
 
 @pytest.mark.parametrize(("given", "column"), [("exposure", "years"), ("offset", "known")])

@@ -2,6 +2,7 @@
 
 import html
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -512,10 +513,42 @@ def test_ratios_are_named_by_the_loss(counts, loss, ratio):
     assert SparseRegressor(k=1, loss=loss).fit(X, y).inference("bootstrap", n_resamples=3).ratio == ratio
 
 
+def test_counts_that_vary_too_much_for_their_likelihood_are_told(counts):
+    X, _, amounts = counts
+    rng = np.random.default_rng(0)
+    wild = rng.negative_binomial(1.0, 1 / (1 + 3 * np.exp(X[:, 0] / 2)))
+    model = SparseRegressor(k=1, loss="poisson").fit(X, wild)
+    found = model.inference()
+    column = model.path_[1].support
+    reference = sm.GLM(wild, sm.add_constant(X[:, column]), family=sm.families.Poisson()).fit()
+    pearson = reference.pearson_chi2 / reference.df_resid
+    assert found.overdispersion == pytest.approx(pearson, rel=1e-6)
+    assert f"The counts vary {pearson:.3g} times as much" in found.caution
+    assert f"are {np.sqrt(pearson):.2g} times too narrow" in found.caution
+    for quiet in (
+        model.inference("bootstrap", n_resamples=3),
+        SparseRegressor(k=1, loss="negative_binomial").fit(X, wild).inference(),
+        SparseRegressor(k=1, loss="poisson").fit(X, rng.poisson(np.exp(X[:, 0] / 2))).inference(),
+        SparseRegressor(k=1, loss="gamma").fit(X, amounts).inference(),
+    ):
+        assert "The counts vary" not in quiet.caution
+
+
+def test_ratios_next_to_one_have_digits_beyond_it(counts):
+    X, whole, _ = counts
+    printed = SparseRegressor(k=1, loss="poisson").fit(1e4 * X, whole).inference().summary()
+    assert re.search(r"(1\.0{3,}\d\d|0\.9{3,}\d\d)  +(1\.0|0\.9)\d+ to (1\.0|0\.9)\d+", printed)
+
+
 def test_a_page_of_test_rows_has_no_nested_folds(diabetes, tmp_path):
     X, y = diabetes
     with pytest.raises(ValueError, match="nested=True is for the rows of the fit"):
         SparseRegressor(k=1).fit(X, y).report(tmp_path / "page.html", X=X, y=y, nested=True)
+
+
+def test_a_title_is_given_by_name(diabetes, tmp_path):
+    with pytest.raises(TypeError, match="not the text 'Diabetes': a title is given by name, title="):
+        SparseRegressor(k=1).fit(*diabetes).report(tmp_path / "page.html", "Diabetes")
 
 
 def test_a_coefficient_at_its_bound_is_called_so_and_has_no_interval_beyond(diabetes, tmp_path):

@@ -341,6 +341,16 @@ def test_summaries_show_every_class():
     assert text.count("(intercept)") == 2
 
 
+def test_a_name_is_told_once_where_no_category_is_in_the_model():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(["A", "B", "C"], 90), "area": rng.normal(size=90)})
+    model = SparseRegressor(k=2).fit(table, table["area"] + 0.5 * (table["city"] == "B") + 0.1 * rng.normal(size=90))
+    heads = [model.at(size).summary().splitlines()[2].split() for size in (1, 2)]
+    assert heads == [["column", "coefficient", "importance"], ["column", "term", "coefficient", "importance"]]
+    assert model.path_.has_parts(1, 2)
+    assert not model.path_.has_parts(0, 1)
+
+
 def test_several_columns_of_one_name_are_told():
     table = pd.DataFrame(np.zeros((6, 3)), columns=["a", "a", "b"]).assign(c=["x", "y"] * 3)
     with pytest.raises(ValueError, match="several columns of one name: 'a'"):
@@ -529,3 +539,58 @@ def test_a_few_thousands_among_many_numbers_are_not_said_to_be_text():
     X = pd.DataFrame({"paid": [f"{i}.5" for i in range(100)] + ["1,234.5"]})
     with pytest.raises(TableError, match=r"formatted numbers in 'paid' \('1,234.5'\)"):
         read_table(X, "from_dtype", "error", "a table")
+
+
+def test_the_number_of_levels_that_a_column_of_text_may_have_depends_on_its_rows():
+    table = pd.DataFrame({"town": [f"town {j % 37}" for j in range(62)], "area": np.arange(62.0) ** 2})
+    with pytest.raises(TableError, match=r"'town' \(37 values\): .* into at most 31, or give the column the dtype"):
+        SparseRegressor(k=1).fit(table, table["area"])
+    assert SparseRegressor(k=1).fit(table.astype({"town": "category"}), table["area"]).path_.names(1) == ["area"]
+
+
+def test_summaries_say_what_stands_for_missing_values(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(["A", "B", None], 90, p=[0.5, 0.3, 0.2]), "area": rng.integers(9, 30, 90)})
+    table["area"] = table["area"].where(table.index % 9 > 0)
+    y = table["area"].fillna(15) + (table["city"] == "B") + rng.normal(size=90)
+    many, unknown = table["city"].isna().sum(), table["area"].isna().sum()
+    model = SparseRegressor(k=2, missing="median").fit(table, y)
+    model.save(tmp_path / "model.json")
+    area = f"replaced by the median (area by {table['area'].median():g} in {unknown} rows)"
+    for fitted in (model, pauca.load(tmp_path / "model.json")):
+        said = fitted.summary()
+        assert f"Missing values are {area} or count as the baseline (city=A in {many} rows)." in said
+        assert f"Missing values are {area}." in fitted.at(1).summary()
+    assert "count as the baseline (" not in SparseRegressor(k=2, missing="category").fit(table, y).summary()
+
+
+@pytest.mark.parametrize(("name", "told"), [("pidnum", True), ("caseid", True), ("idno", True), ("acid", False)])
+def test_abbreviated_identifiers_are_told(name, told):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(1000, 99999, 60), "age": rng.normal(size=60)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SparseRegressor(k=2).fit(table, table["age"] + 1e-5 * table[name])
+    assert any(f"The column '{name}' looks like an identifier" in str(one.message) for one in caught) == told
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_names_of_rows_that_a_file_was_read_with_are_no_feature(raw):
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(np.arange(120), 90, replace=False))
+    table = pd.DataFrame({"Unnamed: 0": rows, "age": rng.normal(size=90), "index": rows, "dose": rng.normal(size=90)})
+    if raw:
+        table["city"] = rng.choice(["A", "B"], 90)
+    y = rows + 60 * table["age"] + 0.1 * rng.normal(size=90)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseRegressor(k=1, never=["index"]).fit(table, y)
+        default = SparseRegressor(never=["index"], selection_rule="best").fit(table, y)
+    said = [str(one.message) for one in caught]
+    assert all("'Unnamed: 0' numbers the rows, as names of rows do in files, and was left out" in one for one in said)
+    assert model.path_.names(1) == ["age"]
+    # No larger size is promised where all that may be chosen are.
+    assert not default.path_.choice.falling
+    assert "Unnamed: 0" not in {record["replacement"] for record in model.alternatives()}
+    with pytest.warns(PaucaWarning, match="looks like an identifier, and is in the model"):
+        assert SparseRegressor(k=1, always=["Unnamed: 0"]).fit(table, y).path_.names(1) == ["Unnamed: 0"]

@@ -88,6 +88,8 @@ def test_standard_errors_are_those_of_statsmodels():
     reference = OrderedModel(codes, X[:, [1, 3]], distr="logit").fit(method="newton", disp=0)
     np.testing.assert_allclose(found.coef, reference.params[:2], rtol=1e-4)
     np.testing.assert_allclose(found.standard_error, reference.bse[:2], rtol=1e-2)
+    np.testing.assert_allclose([record["ratio"] for record in found.table()], np.exp(found.coef))
+    assert "odds ratio" in found.summary()
     draws = model().fit(X, y).inference("bootstrap", n_resamples=60)
     np.testing.assert_allclose(draws.standard_error, reference.bse[:2], rtol=0.35)
 

@@ -41,7 +41,7 @@ def tumours():
 def test_two_classes_are_measured_in_the_words_of_medicine(tumours, tmp_path):
     X, y = tumours
     model = SparseClassifier(k=3, ridge=0.01).fit(X[:400], y[:400])
-    model.report(tmp_path / "page.html", X=X[400:], y=y[400:], threshold=0.3, n_resamples=20)
+    model.report(tmp_path / "page.html", X[400:], y[400:], threshold=0.3, n_resamples=20)
     said, found = words(tmp_path / "page.html"), model.evaluate(X[400:], y[400:], threshold=0.3)
     assert "Measured on 169 test rows" in said
     assert "Optimistic" not in said
@@ -313,6 +313,38 @@ def test_the_calculator_predicts_as_the_model_does(browser, tmp_path, kind):
 
 
 @needs_browser
+def test_the_calculator_has_the_probability_of_an_event(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(size=150).round(2), "dose": rng.normal(size=150).round(2)})
+    hospital = np.where(np.arange(150) % 3, "north", "south")
+    days = rng.exponential(np.exp(-X["age"])) * np.where(hospital == "north", 3, 1)
+    model = SparseCox(k=2).fit(X.assign(days=days, died=days < 4), event="died", time="days", strata=hospital)
+    model.save(tmp_path / "model.json")
+    for fitted in (model, pauca.load(tmp_path / "model.json")):
+        fitted.report(tmp_path / "page.html", event_name="death", **({"n_resamples": 0} if fitted is model else {}))
+        browser.open(tmp_path / "page.html")
+        assert "1.00 times that of the first row" in browser.run("document.getElementById('calculated').textContent")
+        start = X.median().to_numpy()
+        for stratum, name in enumerate(["north", "south"]):
+            for until in (0.1, 1.5):
+                browser.run(f"document.getElementById('until').value = {until}")
+                browser.run(f"document.getElementById('stratum').value = {stratum}")
+                (score,), text = typed(browser, X.iloc[4].tolist())
+                assert score == pytest.approx(model.predict(X.iloc[[4]])[0], rel=1e-12)
+                hazard = float(browser.run("document.getElementById('calculated').dataset.hazard"))
+                expected = model.predict_cumulative_hazard_function(X.iloc[[4]], [until], strata=[name])[0, 0]
+                assert hazard == pytest.approx(expected, rel=1e-12)
+                assert f"Probability of death by time {until}: {-100 * np.expm1(-expected):.1f}" in text
+                ratio = np.exp(score - model.coef_ @ start)
+                said = re.search(r"(\S+) times that of the first row", text)
+                assert float(said[1]) == pytest.approx(ratio, rel=5e-3)
+        browser.run("document.getElementById('until').value = 1000")
+        typed(browser, X.iloc[4].tolist())
+        assert browser.run("document.getElementById('outside').textContent").endswith(": time")
+        assert browser.errors == []
+
+
+@needs_browser
 def test_a_narrow_screen_shows_every_column(browser, tumours, tmp_path):
     model = SparseClassifier(k=3, ridge=0.01).fit(*tumours)
     model.report(tmp_path / "page.html", n_resamples=20)
@@ -378,8 +410,7 @@ def test_a_page_of_times_speaks_of_hazard_ratios(tmp_path):
     lower, upper = np.exp(model.inference("bootstrap").to_frame().loc["grade", ["lower", "upper"]])
     assert f"{lower:.2f} to {upper:.2f}" in said
     assert "features are listed" not in (tmp_path / "page.html").read_text(encoding="utf-8")
-    # No calculator is promised where there is none, and the page is dated.
-    assert "The slider needs JavaScript" in said
+    assert "The probability is that of the event by the time that is typed" in said
     assert f"Written on {date.today().isoformat()} with pauca {__version__}." in said
     # Curves are those of the test rows where there are such: 40 rows of all 200.
     assert "The rows of the training data in groups" in said
@@ -443,13 +474,21 @@ def test_large_categories_and_long_names_do_not_bury_the_page(tmp_path):
     assert all(name in every for name in model.get_feature_names_out())
 
 
-def test_a_page_of_ordered_classes_names_no_option_that_does_not_go_with_them(tmp_path):
-    X = np.random.default_rng(0).normal(size=(90, 3))
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    SparseOrdinalClassifier(k=range(3), ridge=0.1).fit(X, y).report(tmp_path / "page.html", n_resamples=0)
+def test_a_page_of_ordered_classes_has_odds_ratios_and_thresholds(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 3)).round(2), columns=["age", "dose", "noise"])
+    y = np.array(["none", "mild", "strong"])[np.digitize(X["age"] - X["dose"] + rng.logistic(size=200), [-0.5, 0.5])]
+    model = SparseOrdinalClassifier(k=2, ridge=0.1, order=["none", "mild", "strong"]).fit(X, y)
+    model.report(tmp_path / "page.html", n_resamples=20)
     said = words(tmp_path / "page.html")
-    assert "(in Python report(..., nested=True)) or a test set" in said
-    assert "--nested" not in said
+    ratios = np.exp(model.coef_)
+    assert "Effect on the odds of a higher class" in said
+    assert f"age 1 more {100 * (ratios[0] - 1):.0f} % higher (ratio {ratios[0]:.2f})" in said
+    assert f"dose 1 more {100 * (1 - ratios[1]):.0f} % lower (ratio {ratios[1]:.2f})" in said
+    lower, upper = np.exp(model.inference("bootstrap", n_resamples=20).to_frame().loc["age", ["lower", "upper"]])
+    assert f"{lower:.2f} to {upper:.2f}" in said
+    low, high = (f"{threshold:.4g}".replace("-", "\N{MINUS SIGN}") for threshold in model.thresholds_)
+    assert f"none | mild {low}, mild | strong {high}." in said
 
 
 def test_a_folder_that_does_not_exist_is_named_before_any_work(tmp_path, monkeypatch):

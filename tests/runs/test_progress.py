@@ -22,7 +22,7 @@ from pauca import (
     select,
 )
 from pauca.runs import progress as module
-from pauca.runs.progress import ProgressReport, TimeLeft, duration
+from pauca.runs.progress import ProgressReport, TimeLeft, duration, with_progress
 from pauca.runs.run import Progress
 
 
@@ -53,6 +53,26 @@ def test_what_is_left_is_known_after_the_first_fold():
         assert seconds == pytest.approx(64 - when, abs=4)
     falls = [before - after for (_, before), (_, after) in itertools.pairwise(told[10:])]
     assert min(falls) > -2  # it hardly ever rises
+
+
+def test_callbacks_are_told_what_is_left(monkeypatch):
+    """A run on all rows of 2 s, two folds of 10 s, a last search."""
+    now, told = 100.0, []
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    callback = with_progress(None, lambda progress: told.append(progress.seconds_left), 30.0)
+    callback.runs_begin(3, 2)
+    for fold in range(2):
+        now += 2.0 * (fold == 0)
+        callback.run_ended(fold)
+        callback(move(5, fold, n_folds=2))
+        now += 10.0
+    assert told == [None, pytest.approx(18.0)]  # at most what the limit leaves
+    ticks = itertools.count()
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(ticks) * 1e-6)
+    X, told = np.random.default_rng(0).standard_normal((40, 4)), []
+    SparseRegressor(k=range(3), cv=3, callback=told.append).fit(X, X[:, 0])
+    assert all(one.seconds_left is None for one in told if one.fold == 0)
+    assert any(one.seconds_left for one in told if one.fold in {1, 2})
 
 
 def test_the_share_moves_within_the_first_run_and_never_falls_within_a_round():

@@ -149,10 +149,10 @@ class FitProgress:
             self._report(progress)
         return self.interrupted
 
-    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1) -> None:
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1, may_grow: bool = False) -> None:
         """A round of runs begins."""
         if self._report is not None:
-            self._report.runs_begin(n_runs, n_folds, at_once)
+            self._report.runs_begin(n_runs, n_folds, at_once, may_grow)
 
     def run_ended(self, number: int) -> None:
         """A run is complete."""

@@ -159,8 +159,6 @@ def _check_options(options: Namespace, problem: Problem) -> None:
         for option, given in (("--loss", options.loss is not None), ("--no-intercept", options.no_intercept)):
             if given:
                 raise UsageError(f"{option} does not go with --task {task}, which has a loss of its own")
-    if options.nested and task == "ordinal":
-        raise UsageError("--nested does not go with --task ordinal: its predictions are not measured")
     if options.nested and options.report is None:
         raise UsageError("--nested is about the figures of a report: give --report too")
     if options.stability and options.report is None:

@@ -106,14 +106,14 @@ class SparseDesign(StandardisedColumns):
         return np.diff(X.indptr) if X.format == "csc" else np.bincount(X.indices, minlength=self.n_features)
 
     def entries(self, features: np.ndarray) -> list[Entries]:
-        X, places = self._X, features
-        if X.format != "csc":
-            X, places = sparse.csc_array(X[:, features]), np.arange(len(features))
-        found = []
-        for j, start, end in zip(features, X.indptr[places], X.indptr[places + 1], strict=True):
-            mean, scale = self.mean[j], self._inverse_spread[j]
-            found.append(Entries(X.indices[start:end], (X.data[start:end] - mean) * scale, float(-mean * scale)))
-        return found
+        part, mean, scale = sparse.csc_array(self._X[:, features]), self.mean[features], self._inverse_spread[features]
+        stored, base = np.diff(part.indptr), (-mean * scale).tolist()
+        values = (part.data - np.repeat(mean, stored)) * np.repeat(scale, stored)
+        ends = part.indptr.tolist()
+        return [
+            Entries(part.indices[start:end], values[start:end], common)
+            for start, end, common in zip(ends[:-1], ends[1:], base, strict=True)
+        ]
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         low, high = self._X.min(axis=0), self._X.max(axis=0)

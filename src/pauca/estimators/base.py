@@ -25,8 +25,8 @@ from pauca.estimators.fit import (
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
 from pauca.estimators.missing_methods import ALTERNATIVES, STABILITY, TO_POINTS, MissingMethod
-from pauca.estimators.raw_tables import FitTable, display_names
-from pauca.estimators.refits_on_rows import summary_of_data
+from pauca.estimators.raw_tables import FitTable, display_names, never_also, row_names, rows_named
+from pauca.estimators.refits_on_rows import missing_values, summary_of_data
 from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
@@ -37,7 +37,7 @@ from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.alternatives import Alternatives
-from pauca.results.data_summary import DataSummary
+from pauca.results.data_summary import DataSummary, filled_notes
 from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -47,6 +47,7 @@ from pauca.runs.run import Budget, interrupted_once
 from pauca.tables import RawTable, TableEncoding
 from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
+from pauca.wording import printable
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -247,7 +248,9 @@ class SparseModel(ProvingMixin, FittedModel):
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
-        fitted = fit_path(settings, data, scorer, resume, self._output_labels())
+        numbered = row_names(X if table is None else table, names, settings.constraints)
+        searched = replace(settings, constraints=never_also(settings.constraints, numbered))
+        fitted = fit_path(searched, data, scorer, resume, self._output_labels())
         found = fitted.found
         path = self._finished_path(fitted.path, fitted.problem)
         if found.held_out and path.choice is not None:
@@ -263,7 +266,8 @@ class SparseModel(ProvingMixin, FittedModel):
             interrupted_once()
             self._keep(path, fitted, kept)
         with blas_threads.single():
-            text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights)))
+            found_odd = fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights))
+            text = " ".join([*rows_named(numbered), *found_odd])
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
@@ -360,6 +364,13 @@ class SparseModel(ProvingMixin, FittedModel):
             return self.path_.data_summary
         data_summary = summary_of_data(data, self.path_, getattr(self, "classes_", None))
         return replace(data_summary, n_dropped=getattr(self, "n_rows_dropped_", 0))
+
+    def _reading_notes(self) -> list[str]:
+        data, kept = getattr(self, "_training_data", None), self.path_.data_summary
+        known = {} if kept is None else kept.missing
+        missing = missing_values(data) if data is not None else known
+        filled = filled_notes(self.path_.raw_columns(self.k_), missing)
+        return [*map(printable, filled), *super()._reading_notes()]
 
     def __getstate__(self) -> Any:
         # Data do not travel with a model.

@@ -21,6 +21,7 @@ from pauca.estimators.refits_on_rows import (
     fold_models,
     held_out_score,
     likelihood_errors,
+    overdispersion,
     rare_columns,
     spread_of_draws,
     within_bounds,
@@ -251,16 +252,17 @@ class EvaluationMixin:
         n_rows, n_free = int(np.count_nonzero(data.weights)), int(np.count_nonzero(~np.isnan(error)))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, n_free)
         lower, upper = within_bounds(data, model, coef - reach * error, coef + reach * error)
+        about |= {"overdispersion": overdispersion(data, model)}
         return Inference(names, coef, error, lower, upper, confidence, method, **about)
 
     @shows_progress
     def report(
         self,
         path: str | os.PathLike[str],
-        title: str | None = None,
-        *,
         X: Any = None,
         y: Any = None,
+        *,
+        title: str | None = None,
         offset: Any = None,
         exposure: Any = None,
         threshold: float = 0.5,
@@ -279,11 +281,11 @@ class EvaluationMixin:
         ----------
         path : str or path-like
             The file, such as ``"report.html"``.
-        title : str or None, default=None
-            What to write above the page. None: what is known of the model.
         X, y : array-like or frame, and array-like, default=None
             Test rows on which the predictions are measured. None: they are measured as by ``evaluate()``, if the model
             still has the data of its fit; the page says so if that is optimistic.
+        title : str or None, default=None
+            What to write above the page. None: what is known of the model.
         offset, exposure : array-like of shape (n_samples,), default=None
             Those of the test rows, as in ``evaluate``.
         threshold : float, default=0.5
@@ -327,6 +329,8 @@ class EvaluationMixin:
 
         check_is_fitted(self)
         check_page_path(path)
+        if isinstance(given["X"], str):
+            raise TypeError(f"X must hold test rows, not the text {given['X']!r}: a title is given by name, title=...")
         evaluation = inference = None
         data = getattr(self, "_training_data", None)
         # What is not given is left out; with anything of test rows ``evaluate`` measures, or says why it cannot.

@@ -81,7 +81,7 @@ def fit_warnings(
         yield from ended_by_time(settings.sizes, size, path.stop, constraints.noun, STALLED if stalled else GO_ON)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
-    yield from unusual_end(path, int(units.any(fitted.usable).sum()))
+    yield from unusual_end(path, len(fitted.problem.limits.candidates(units.any(fitted.usable))))
     reason = None if path.certificate is None else path.certificate.reason
     if isinstance(settings.method, Exact) and reason not in {None, STOPPED_BEFORE}:
         yield f"Exact has proved nothing, and the models are those of Exchange: {reason}."

@@ -297,8 +297,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     def report(
         self,
         path: str | os.PathLike[str],
-        title: str | None = None,
         *,
+        title: str | None = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser.

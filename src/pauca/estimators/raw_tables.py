@@ -15,7 +15,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
 from pauca.tables.encoding import NUMBER
-from pauca.tables.raw_columns import UnreadableColumn, is_frame, is_identifier
+from pauca.tables.raw_columns import ROW_NAMES, UnreadableColumn, is_frame, is_identifier, numbers_rows
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
@@ -60,6 +60,12 @@ class FitTable:
         if spared is not None:
             encoding = encoding.without_copies(X, weights, spared)
         return cls(encoding.encode(X), np.array(encoding.names, dtype=object), encoding, X)
+
+    def numbers(self, place: int) -> np.ndarray | None:
+        """The values of a column as it was given; None where it is no column of numbers in memory."""
+        if self.raw is not None:
+            return self.raw.columns[place].numbers
+        return np.asarray(self.X[:, place]) if isinstance(self.X, np.ndarray) else None
 
     def columns(self) -> Columns:
         """The columns as constraints name them."""
@@ -141,6 +147,41 @@ def identifiers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator
     if found:
         them = "it" if len(found) == 1 else "them"
         yield f"{looks_like_identifier(found)} in the model; never={found} leaves {them} out."
+
+
+def row_names(X: Any, names: Sequence[str] | np.ndarray | None, constraints: Mapping[str, Any]) -> list[str]:
+    """Columns that a file was read with for the names of its rows, and that number these: they are no features.
+
+    A column alone, or one that ``always`` names, is there for a reason; so may be one of a group.
+    """
+    table = X if isinstance(X, FitTable) else FitTable(X, names)
+    known = table.names if table.encoding is None else table.encoding.raw_names
+    if known is None or len(known) < 2 or constraints.get("feature_groups") is not None:
+        return []
+    places = [place for place, name in enumerate(known) if isinstance(name, str) and ROW_NAMES.fullmatch(name)]
+    values = {place: table.numbers(place) for place in places}
+    found = [known[place] for place, numbers in values.items() if numbers is not None and numbers_rows(numbers)]
+    return [name for name in found if name not in _listed(constraints.get("always"))]
+
+
+def never_also(constraints: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
+    """The constraints with further columns that are never chosen."""
+    return {**constraints, "never": [*_listed(constraints.get("never")), *columns]} if columns else constraints
+
+
+def _listed(given: Any) -> list[Any]:
+    """What ``always`` or ``never`` lists; nothing where it is no list, which is refused elsewhere."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+        return []
+    return list(given)
+
+
+def rows_named(columns: Sequence[str]) -> Iterator[str]:
+    """A warning of columns that were left out since they are the names of rows."""
+    if columns:
+        number, were = ("numbers", "was") if len(columns) == 1 else ("number", "were")
+        one = "The column" if len(columns) == 1 else "The columns"
+        yield f"{one} {quoted(columns)} {number} the rows, as names of rows do in files, and {were} left out."
 
 
 def looks_like_identifier(names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from pauca.results.path import Path
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, Stop
 from pauca.statistics.round_steps import round_step
-from pauca.statistics.standard_errors import coefficient_covariance
+from pauca.statistics.standard_errors import coefficient_covariance, pearson_dispersion
 from pauca.threads import blas_threads
 
 # Columns are read so many at a time: a path may use many, of many rows.
@@ -147,8 +147,7 @@ def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
             'family: use inference("bootstrap").'
         )
     n_rows = len(data.weights)
-    columns = read_columns(problem.X, model.support, np.arange(n_rows))
-    scores = columns @ np.asarray(model.coef) + model.intercept + np.broadcast_to(np.ravel(offset), n_rows)
+    columns, scores = _fitted_scores(data, model, offset)
     penalty = np.zeros(len(model.support))
     if problem.ridge and len(penalty):
         design = make_design(columns, data.weights, center=problem.center)
@@ -163,6 +162,26 @@ def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
     errors = np.full(columns.shape[1], np.nan)
     errors[free] = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     return errors
+
+
+def overdispersion(data: TrainingData, model: Model) -> float | None:
+    """How many times as large as by its likelihood the variance of counts is; None for losses that know no variance.
+
+    Of classes the variance follows from the mean.
+    """
+    loss, target, offset = parts_of(data.problem.measure, data.problem.target.y)
+    if loss.free_dispersion is not False or loss.classifies or loss.coupled:
+        return None
+    scores = _fitted_scores(data, model, offset)[1]
+    n_coefficients = len(model.support) + int(data.has_intercept)
+    return pearson_dispersion(loss, target[0], scores, data.weights, n_coefficients)
+
+
+def _fitted_scores(data: TrainingData, model: Model, offset: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of the model in the rows of the fit, and their scores."""
+    n_rows = len(data.weights)
+    columns = read_columns(data.problem.X, model.support, np.arange(n_rows))
+    return columns, columns @ np.asarray(model.coef) + model.intercept + np.broadcast_to(np.ravel(offset), n_rows)
 
 
 def within_bounds(
@@ -184,13 +203,20 @@ def summary_of_data(data: TrainingData, path: Path, classes: np.ndarray | None) 
     if classes is not None:
         found = dict(zip(*(part.tolist() for part in np.unique(data.y[rows], return_counts=True)), strict=True))
         counts = [found.get(label, 0) for label in classes.tolist()]
-    missing, values = {}, {}
-    if data.table is not None and data.table.raw is not None and data.table.encoding is not None:
-        columns = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
-        missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
+    values = {}
     if data.in_memory:
         values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
-    return DataSummary(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
+    return DataSummary(len(rows), counts, missing_values(data), values)
+
+
+def missing_values(data: TrainingData) -> dict[str, int]:
+    """In how many rows of the fit a column of the raw table is missing, for columns where there are such rows."""
+    if data.table is None or data.table.raw is None or data.table.encoding is None:
+        return {}
+    rows = np.flatnonzero(data.weights > 0)
+    columns = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
+    counts = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
+    return {name: many for name, many in counts.items() if many}
 
 
 def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, ColumnValues]:

@@ -67,7 +67,7 @@ class SearchSettings:
         time_limit, callback, progress = check.time_limit(given["time_limit"]), given["callback"], None
         if check.verbose(given.get("verbose", 0)):
             progress = ProgressReport(time_limit=time_limit)
-            callback = with_progress(progress, callback)
+        callback = with_progress(progress, callback, time_limit)
         return cls(
             owner=owner,
             sizes=sizes,

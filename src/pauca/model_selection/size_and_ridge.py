@@ -217,7 +217,7 @@ class SurfaceSelection(Selection):
     def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
         largest = int(choice.sizes.max())
-        usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
+        usable = len(self.problem.limits.candidates(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
         limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
         return replace(super().complete(choice), falling=falling and not limited)

@@ -67,6 +67,12 @@ class GramRows:
 
     def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
         """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
+        found = self.each(features, columns)
+        width = self._design.n_features if isinstance(columns, slice) else len(columns)
+        return np.stack(found) if found else np.zeros((0, width))
+
+    def each(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> list[np.ndarray]:
+        """The same one by one: together they may be as large as X."""
         needed = [int(j) for j in features]
         found = {j: self._rows[j][columns] for j in needed if j in self._rows}
         missing = [j for j in needed if j not in found]
@@ -74,8 +80,7 @@ class GramRows:
             check_time()
             batch = missing[start : start + self._known_per_pass]
             found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
-        width = self._design.n_features if isinstance(columns, slice) else len(columns)
-        return np.stack([found[j] for j in needed]) if needed else np.zeros((0, width))
+        return [found[j] for j in needed]
 
     def _batch(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None) -> list[int]:
         if self._design.n_features <= WHOLE_UP_TO:

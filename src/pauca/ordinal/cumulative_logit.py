@@ -47,6 +47,7 @@ class CumulativeLogit(Loss):
     """
 
     explains = "deviance"
+    ratio = "odds ratio"
     classifies = True
     coupled = True
     shift_invariant = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from pauca.ordinal.evaluation import OrdinalEvaluationMixin
 from pauca.ordinal.probabilities import class_probabilities
 from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
+from pauca.results.summary import thresholds_text
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
 from pauca.wording import plain
@@ -253,8 +253,7 @@ class SparseOrdinalClassifier(ClassifierMixin, OrdinalEvaluationMixin, SparseMod
     def _reading_notes(self) -> list[str]:
         first, last = str(self.classes_[0]), str(self.classes_[-1])
         direction = f"positive coefficients favour classes towards {last!r}, negative ones towards {first!r}"
-        pairs = zip(pairwise(map(str, self.classes_)), self.thresholds_, strict=False)
-        between = ", ".join(f"{low} | {high} {threshold:.4g}" for (low, high), threshold in pairs)
+        between = thresholds_text(list(map(str, self.classes_)), self.thresholds_)
         return [*super()._reading_notes(), *([direction] if self.k_ else []), f"thresholds: {between}"]
 
     def _after_loading(self) -> None:

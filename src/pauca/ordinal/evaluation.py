@@ -72,10 +72,10 @@ class OrdinalEvaluationMixin(EvaluationMixin):
     def report(  # type: ignore[override]
         self,
         path: str | os.PathLike[str],
-        title: str | None = None,
-        *,
         X: Any = None,
         y: Any = None,
+        *,
+        title: str | None = None,
         nested: bool = False,
         n_resamples: int = 200,
         class_names: Sequence[str] | None = None,
@@ -86,10 +86,10 @@ class OrdinalEvaluationMixin(EvaluationMixin):
         ----------
         path : str or path-like
             The file, such as ``"report.html"``.
-        title : str or None, default=None
-            The title of the page. None: made from the model.
         X, y, nested
             How the predictions are measured, as in ``evaluate``.
+        title : str or None, default=None
+            The title of the page. None: made from the model.
         n_resamples : int, default=200
             Resamples for the intervals of odds ratios; 0 for no intervals.
         class_names : list, tuple, array or Series of str, default=None

@@ -2,10 +2,12 @@
 (() => {
   const model = JSON.parse(document.getElementById("data").textContent).calculator;
   if (!model) return;
-  const controls = [...document.querySelectorAll("#calculator input, #calculator select")];
+  const controls = [...document.querySelectorAll("#calculator [id^='value-']")];
+  const until = document.getElementById("until");
+  const stratum = document.getElementById("stratum");
   const result = document.getElementById("calculated");
   const outside = document.getElementById("outside");
-  const names = [...document.querySelectorAll("#calculator label")].map((label) => label.textContent);
+  const names = [...document.querySelectorAll("#calculator label[for^='value-']")].map((label) => label.textContent);
 
   const logistic = (score) => (score >= 0 ? 1 / (1 + Math.exp(-score)) : Math.exp(score) / (1 + Math.exp(score)));
   const softmax = (scores) => {
@@ -47,6 +49,21 @@
     return "Prediction: " + model.outputs.map((name, i) => name + " " + values[i]).join(", ");
   };
 
+  // Times to an event: the probability by a time, and the hazard compared with that of the first row.
+  let first = null;
+  const hazardText = (score) => {
+    const ratio = "Risk at any time (hazard): " + Math.exp(score - first).toPrecision(3) + " times that of the first row.";
+    if (!until) return ratio;
+    const time = Number(until.value);
+    if (until.value.trim() === "" || !(time >= 0)) return "Type a time, of 0 or more. " + ratio;
+    const place = stratum ? Number(stratum.value) : 0;
+    const known = model.baseline.times[place].filter((event) => event <= time).length;
+    const hazard = known ? model.baseline.hazard[place][known - 1] : 0;
+    result.dataset.hazard = hazard * Math.exp(score);
+    const share = percent(-Math.expm1(-hazard * Math.exp(score)));
+    return "Probability of " + model.event + " by time " + plain(time) + ": " + share + ". " + ratio;
+  };
+
   // What a field gives to the terms of the formula; null where a number is needed and there is none.
   const fill = (field, control, values) => {
     const text = control.value.trim();
@@ -72,16 +89,19 @@
       return;
     }
     const scores = model.coef.map((row, c) => row.reduce((sum, w, j) => sum + w * values[j], model.intercept[c]));
-    result.textContent = model.classes ? classText(scores) : numberText(scores);
+    first ??= scores[0];
+    if (model.link === "log_hazard") result.textContent = hazardText(scores[0]);
+    else result.textContent = model.classes ? classText(scores) : numberText(scores);
     result.dataset.scores = JSON.stringify(scores);
     const beyond = names.filter((_, i) => {
       const range = model.fields[i].range;
       return range && (numbers[i] < range[0] || numbers[i] > range[1]);
     });
+    if (until && Number(until.value) > Number(until.max)) beyond.push("time");
     outside.hidden = !beyond.length;
     outside.textContent = beyond.length ? "Outside of what the fit has seen, so do not rely on it: " + beyond.join(", ") : "";
   };
 
-  controls.forEach((control) => control.addEventListener("input", show));
+  [...controls, until, stratum].filter((control) => control).forEach((control) => control.addEventListener("input", show));
   show();
 })();

@@ -18,7 +18,7 @@ from pauca.tables.encoding import LEVEL, MISSING
 # A form with more fields than this is of no use.
 MOST_FIELDS = 60
 
-LINKS = {"identity", "exp", "inverse", "log_loss", "softmax", "cumulative", None}
+LINKS = {"identity", "exp", "inverse", "log_hazard", "log_loss", "softmax", "cumulative", None}
 
 MISSING_OPTION = "(missing)"
 
@@ -105,6 +105,8 @@ def calculator_data(data: ModelData) -> dict[str, Any] | None:
         "thresholds": None if formula.thresholds is None else formula.thresholds.tolist(),
         "threshold": 0.5 if data.evaluation is None else data.evaluation.threshold,
         "fields": [one.script_data() for one in _fields(data)],
+        "event": data.event,
+        "baseline": None if data.baseline is None else {"times": data.baseline.times, "hazard": data.baseline.hazard},
     }
 
 
@@ -140,13 +142,46 @@ def calculator(data: ModelData) -> Markup:
         *([f"At first the fields hold {' and '.join(at_first)} in the rows of the fit."] if at_first else []),
         *([] if known or not typed else ["Numbers start at 0, since medians and ranges are not known of this model."]),
         *data.about_predictions,
+        *(_about_hazards(data) if data.predicts_hazard else []),
         "A model is not a diagnosis or a decision: it knows these columns and nothing else.",
     ]
     text = tag("div", tag("h2", "Calculator"), *(tag("p", note, class_="note") for note in notes))
     result = tag("p", "", id="calculated", class_="result", aria_live="polite")
     outside = tag("p", "", id="outside", class_="caution", aria_live="polite", hidden="")
-    form = tag("div", joined(_form_field(place, one) for place, one in enumerate(fields)), class_="fields")
+    asked = joined([*(_form_field(place, one) for place, one in enumerate(fields)), *_when(data)])
+    form = tag("div", asked, class_="fields")
     return tag("section", text, tag("div", form, result, outside), class_="split calculator screen", id="calculator")
+
+
+def _about_hazards(data: ModelData) -> list[str]:
+    """What is predicted of times to an event."""
+    ratio = "The risk at any time (hazard) is compared with that of the row that the fields hold at first."
+    if data.baseline is None:
+        return [ratio]
+    return [
+        f"The probability is that of {data.event} by the time that is typed, by Breslow's estimate.",
+        ratio,
+    ]
+
+
+def _when(data: ModelData) -> list[Markup]:
+    """For times to an event: fields for the time that the probability is about, and for the stratum."""
+    baseline = data.baseline
+    if baseline is None:
+        return []
+    known = None if data.evaluation is None else data.evaluation.horizon
+    start = baseline.middle if known is None else known
+    hint = f"last event of the fit: {short_number(float(f'{baseline.last:.4g}'))}"
+    until = Markup(
+        f'<input type="number" step="any" min="0" max="{baseline.last:.17g}" id="until" value="{start:.6g}" '
+        'aria-describedby="until-hint">'
+    )
+    label = tag("label", "by time", for_="until")
+    found = [tag("div", label, until, tag("span", hint, id="until-hint", class_="hint"))]
+    if baseline.strata:
+        options = joined(tag("option", name, value=str(place)) for place, name in enumerate(baseline.strata))
+        found.append(tag("div", tag("label", "stratum", for_="stratum"), tag("select", options, id="stratum")))
+    return found
 
 
 def _form_field(place: int, one: Field) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pauca.export.formula import Formula
-from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, table, tag
+from pauca.report.formatting import MINUS, NONE, SPACE, Markup, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
 from pauca.results.data_summary import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
@@ -16,18 +16,19 @@ FREQUENCY_NOTE = (
     "is often left out has close alternatives"
 )
 AND_ITS_INTERVAL = ", and its interval, which takes the choice as given, says too much"
+EXAMPLES_OF_ODDS = f"odds of 1 are 50{SPACE}%, odds of 3 are 75{SPACE}%"
 # Links whose scores are logarithms: a change of the score multiplies what is predicted.
-LOGARITHMS = ("log_loss", "exp", "log_hazard")
+LOGARITHMS = ("log_loss", "exp", "log_hazard", "cumulative")
 
 
 def effects(data: ModelData) -> Markup:
     """The section; empty for several outputs or classes, and where the link has no words."""
     formula = data.formula
-    if formula is None or not data.size or len(formula.coef) > 1 or formula.thresholds is not None:
+    if formula is None or not data.size or len(formula.coef) > 1:
         return Markup("")
     steps = [step_of(data, place) for place in range(len(formula.names))]
     order = sorted(range(len(steps)), key=lambda place: -abs(formula.coef[0, place]) * steps[place])
-    heads = ["Term" if formula.is_raw else "Feature", "Change", f"Effect on {_target(formula)}"]
+    heads = [data.part.capitalize(), "Change", f"Effect on {_target(formula)}"]
     intervals = data.inference is not None
     frequency = _frequencies(data)
     of_ratio = " of the ratio" if formula.link in LOGARITHMS else ""
@@ -52,8 +53,15 @@ def _notes(data: ModelData) -> list[str]:
     assert formula is not None
     if formula.link == "log_loss":
         notes.append(
-            "Odds are the probability of a class divided by that of the other: odds of 1 are 50 %, odds of 3 are 75 %. "
-            "An odds ratio is what they are multiplied by."
+            f"Odds are the probability of a class divided by that of the other: {EXAMPLES_OF_ODDS}. An odds ratio is "
+            "what they are multiplied by."
+        )
+    if formula.link == "cumulative" and data.classes is not None:
+        *_, before, last = data.classes
+        notes.append(
+            f"Odds are a probability divided by that of the opposite: {EXAMPLES_OF_ODDS}. Those of a higher class are "
+            f"about lying beyond a class or not, such as {last} instead of {before} or lower; the model takes a change "
+            "to multiply them alike, whatever the class."
         )
     if formula.link == "log_hazard":
         notes.append(
@@ -79,6 +87,8 @@ def _notes(data: ModelData) -> list[str]:
 
 
 def _target(formula: Formula) -> str:
+    if formula.link == "cumulative":
+        return "the odds of a higher class"
     if formula.classes is not None:
         return (
             f"the odds of {formula.classes[1]}" if formula.link == "log_loss" else f"the score of {formula.classes[1]}"
@@ -105,7 +115,7 @@ def change_text(data: ModelData, place: int) -> str:
     term, values = data.formula.terms[place], _values(data, place)
     if term.kind != NUMBER:
         column = next(one for one in data.path.raw_columns(data.size) if one.name == term.raw)
-        other = f"{column.fill:.6g}" if column.levels is None else column.baseline
+        other = short_number(column.fill or 0.0) if column.levels is None else column.baseline
         return f"{'missing' if term.kind == MISSING else term.level} instead of {other}"
     if values is not None and values.binary:
         return "1 instead of 0"

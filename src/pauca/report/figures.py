@@ -212,7 +212,7 @@ def _ridges(data: ModelData, screen: Screen) -> Drawing:
         for row in range(len(surface.ridges)):
             drawing.cell(every[place], row, _blend(float(shares[row, place])), (step / 2, 0.5))
             if good[row, place]:
-                drawing.dots([(every[place], row)], INK, radius=2)
+                drawing.dots([(every[place], row)], "#ffffff", radius=3)
     drawing.box(choice.chosen, int(np.flatnonzero(surface.ridges == surface.ridge)[0]), CHOSEN)
     return drawing
 

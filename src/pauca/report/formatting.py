@@ -39,8 +39,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 def points(share: float, digits: int = 1) -> str:
     """A fraction in percentage points, without the percent sign."""
-    text = f"{100 * share:.{digits}f}"
-    return ("0.0" if float(text) == 0 and digits == 1 else text).replace("-", MINUS)
+    return f"{100 * share:z.{digits}f}".replace("-", MINUS)
 
 
 def unbroken(text: str) -> str:
@@ -93,7 +92,7 @@ def name_tag(text: str) -> Markup:
 
 
 # Tables with more columns of numbers than this are set in smaller type, with fewer digits.
-MANY_NUMBERS = 6
+MANY_NUMBERS = 4
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_names: int = 1) -> Markup:

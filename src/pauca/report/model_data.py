@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
 from pauca.report.formatting import MANY_NUMBERS, count, enumerate_names, number, percent, short_number
-from pauca.report.survival_curves import SurvivalCurves
+from pauca.report.survival_curves import BaselineHazard, SurvivalCurves, baseline_hazard
 from pauca.results.alternatives import Alternatives
 from pauca.results.data_summary import DataSummary
 from pauca.results.evaluation import Evaluation
@@ -73,6 +73,8 @@ class ModelData:
     """That of negative binomial counts."""
     event: str = "the event"
     """What happens at the times of a model of times to an event."""
+    baseline: BaselineHazard | None = None
+    """Of a model of times to an event."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -101,8 +103,10 @@ class ModelData:
 
     @property
     def part(self) -> str:
-        """What has a coefficient: a term of a raw table, or a feature."""
-        return "term" if self.path.encoding is not None else "feature"
+        """What has a coefficient: a term of a raw table, a column of one where all are numbers, or a feature."""
+        if self.path.encoding is None:
+            return "feature"
+        return "term" if self.path.has_parts(self.size) else "column"
 
     @property
     def n_drawn(self) -> int:
@@ -159,6 +163,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         measurable=hasattr(model, "evaluate"),
         known_part=getattr(model, "known_part_", None),
         dispersion=getattr(model, "dispersion_", None),
+        baseline=baseline_hazard(model),
     )
 
 
@@ -204,9 +209,9 @@ class Layout:
     n_names: int
 
 
-def layout(path: Path) -> Layout:
-    """The columns of the tables, which are the same for every size of a path."""
-    grouped = path.group_labels is not None
+def layout(path: Path, sizes: Sequence[int]) -> Layout:
+    """The columns of the tables of some sizes, which are the same for all of these."""
+    grouped = path.has_parts(*sizes)
     outputs = ["Coefficient"] if path.output_names is None else path.output_names[:MOST_OUTPUTS]
     cost = [] if path.prices is None else ["Cost"]
     names = [path.counted.capitalize(), "Feature" if path.encoding is None else "Term"]
@@ -214,8 +219,8 @@ def layout(path: Path) -> Layout:
     return Layout(heads, 2 if grouped else 1)
 
 
-def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]]:
-    """The cells of at most so many features, the most important first, and of the intercept.
+def table_rows(path: Path, size: int, sizes: Sequence[int], most: int | None = None) -> list[list[str]]:
+    """The cells of at most so many features, the most important first, and of the intercept, as ``layout`` has them.
 
     The first row of a group holds its importance and cost. Of large groups only the largest coefficients are there.
     """
@@ -225,7 +230,7 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
     intercept = np.atleast_1d(model.intercept)[:MOST_OUTPUTS]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     positions = {column: position for position, column in enumerate(model.support.tolist())}
-    labels = path.group_labels
+    labels = path.group_labels if path.has_parts(*sizes) else None
     digits = 5 if len(coef) < MANY_NUMBERS else 3
     cells = []
     for index in np.argsort(-model.importance, kind="stable"):

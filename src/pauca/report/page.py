@@ -64,7 +64,7 @@ def page(data: ModelData, title: str | None = None, *, written: date | None = No
     when = "" if written is None else f" on {written.isoformat()}"
     records = size_records(data)
     title = data.headline if title is None else str(title)
-    shape = layout(data.path)
+    shape = layout(data.path, data.path.sizes)
     names: list[str] = []
     script_data: dict[str, Any] = {
         "start": [record["size"] for record in records].index(data.size),

@@ -18,14 +18,14 @@ LONGEST_LABEL = 46
 
 # A page does not know whether Python or a shell wrote it.
 NESTED_HINT = (
-    "Figures without this bias come from nested folds (in Python report(..., nested=True){shell}) or a test set (in "
-    "Python report(..., X=X_test, y=y_test))."
+    "Figures without this bias come from nested folds (in Python report(..., nested=True), in a shell pauca fit "
+    "--report PAGE.html --nested) or a test set (in "
+    "Python report(..., X_test, y_test))."
 )
-SHELL_HINT = ", in a shell pauca fit --report PAGE.html --nested"
 
 NOT_MEASURED = (
     "Predictions were not measured for this page, since the rows of the fit are not at hand: files of models hold no "
-    "rows. In Python, report(..., X=X_test, y=y_test) measures them on test rows; so does a report that is written "
+    "rows. In Python, report(..., X_test, y_test) measures them on test rows; so does a report that is written "
     "where the model is fitted."
 )
 KEPT = (
@@ -53,7 +53,7 @@ def performance(data: ModelData) -> Markup:
     found = data.evaluation
     if found is None:
         return _not_measured(data) if data.measurable and data.size else Markup("")
-    notes = [" ".join([found.message, *([_hint(data)] if found.optimistic else [])]), *_how_to_read(found)]
+    notes = [" ".join([found.message, *([NESTED_HINT] if found.optimistic else [])]), *_how_to_read(found)]
     notes += [f"{reason[0].upper()}{reason[1:]}." for reason in found.not_measured]
     text = tag(
         "div",
@@ -67,11 +67,6 @@ def performance(data: ModelData) -> Markup:
     if found.calibration is not None:
         parts.append(_calibration(found, found.calibration, data.event))
     return tag("section", text, tag("div", *parts), class_="split performance")
-
-
-def _hint(data: ModelData) -> str:
-    """How figures without a bias are had; the shell has no nested folds of ordered classes."""
-    return NESTED_HINT.format(shell="" if data.estimator == "SparseOrdinalClassifier" else SHELL_HINT)
 
 
 def _not_measured(data: ModelData) -> Markup:
@@ -120,8 +115,9 @@ def _how_to_read(found: Evaluation) -> list[str]:
             "Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.",
         ]
     if found.errors is not None and found.n_folds:
+        compare = "R² compares" if found.errors.d2 is None else "R² and D² compare"
         return [
-            "R² and D² compare the error of all held-out rows with that of their own mean. Explained on held-out "
+            f"{compare} the error of all held-out rows with that of their own mean. Explained on held-out "
             "rows, where the page has it, compares the loss of the model with that of a constant that was found, as "
             "the model was, without these rows. So they differ: a little as a rule, and much where rows are few."
         ]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.report.formatting import (
+    MINUS,
     Markup,
     count,
     enumerate_names,
@@ -28,7 +29,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
-from pauca.results.summary import MOST_IN_GROUP, fewer_text, notes_on_score
+from pauca.results.summary import MOST_IN_GROUP, fewer_text, notes_on_score, thresholds_text
 from pauca.runs.run import Stop
 from pauca.version import __version__
 from pauca.wording import FORCED_IN, held_at_bound
@@ -166,6 +167,8 @@ def selected_model(data: ModelData) -> Markup:
         notes.append(
             f"A positive coefficient makes classes towards {last} more likely, a negative one those towards {first}."
         )
+        between = thresholds_text(data.classes, data.formula.thresholds).replace("-", MINUS)
+        notes.append(f"The thresholds that the score is compared with: {between}.")
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
     if path.output_names is None and any(len(path.columns_of(data.size, unit)) > MOST_IN_GROUP for unit in model.units):
@@ -196,8 +199,8 @@ def selected_model(data: ModelData) -> Markup:
             "a small ridge keeps them finite."
         )
     caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
-    shape = layout(path)
-    return _section("The model", notes, table(caption, shape.heads, table_rows(path, data.size), shape.n_names))
+    shape, rows = layout(path, [data.size]), table_rows(path, data.size, [data.size])
+    return _section("The model", notes, table(caption, shape.heads, rows, shape.n_names), "model")
 
 
 def _section(title: str, notes: Sequence[str], content: Markup, css_class: str = "") -> Markup:

@@ -34,7 +34,7 @@ MOST_CELLS = 40_000
 CHARTS = {
     "explained": "Share explained by size",
     "coefficients": "Coefficients by size",
-    "ridges": "Held-out score by size and ridge (square: chosen; dots: as good as the best)",
+    "ridges": "Held-out score by size and ridge (dark: good; dots: as good as the best; square: chosen)",
 }
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
@@ -67,7 +67,7 @@ def size_records(data: ModelData) -> list[dict[str, Any]]:
     records = []
     for size in sizes:
         names = data.unit_names(size)
-        cells = table_rows(path, size, most)
+        cells = table_rows(path, size, path.sizes, most)
         n_features = len(path[size].support)
         n_listed = n_features if most is None else min(most, n_features)
         note = f"The {n_listed} most important of {n_features} features are listed." if n_listed < n_features else ""
@@ -177,7 +177,7 @@ def _points_difference(change: float, what: str) -> str:
 def _most_rows(path: Path, sizes: list[int]) -> int | None:
     """The largest number of rows a table may have so that all tables together stay small; None for no limit."""
     lengths = np.array([len(path[size].support) for size in sizes])
-    allowed = MOST_CELLS // len(layout(path).heads)
+    allowed = MOST_CELLS // len(layout(path, path.sizes).heads)
     if lengths.sum() <= allowed:
         return None
     limits = np.arange(1, lengths.max() + 1)

@@ -1,15 +1,20 @@
-"""Survival curves by groups of risk, as a drawing that needs no script."""
+"""Survival curves by groups of risk, as a drawing that needs no script; the baseline hazard, for the calculator."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pauca.report.drawing import Drawing, Margins, spread_labels, ticks
 from pauca.report.formatting import Markup, joined, percent, short_number, table, tag
 from pauca.results.plots import COLOURS
+
+# A baseline hazard is given at no more than so many times of events over all strata: a probability is then within what
+# a few of a thousand events change.
+MOST_TIMES = 1000
 
 TITLE = "Share free of the event over time, by predicted risk: seen (steps) and predicted (dashed)"
 
@@ -25,6 +30,42 @@ class SurvivalCurves(Protocol):
 
     @property
     def labels(self) -> list[str]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class BaselineHazard:
+    """The cumulative hazard of a score of zero in every stratum, at some of the times of events."""
+
+    strata: list[str]
+    times: list[list[float]]
+    hazard: list[list[float]]
+
+    @property
+    def middle(self) -> float:
+        """A time in the middle of all."""
+        return float(np.median(np.unique(np.concatenate(self.times))))
+
+    @property
+    def last(self) -> float:
+        """The latest time that is known of."""
+        return max(times[-1] for times in self.times if times)
+
+
+def baseline_hazard(model: Any) -> BaselineHazard | None:
+    """That of a fitted model of times to an event; None where the model has none, or only that of another size."""
+    times = np.asarray(getattr(model, "event_times_", []))
+    if not len(times):
+        return None
+    strata = [str(label) for label in np.asarray(model.strata_).tolist()]
+    most = max(2, MOST_TIMES // max(1, len(strata)))
+    found = BaselineHazard(strata, [], [])
+    for stratum in range(max(1, len(strata))):
+        here = np.flatnonzero(model.event_strata_ == stratum)
+        if len(here) > most:
+            here = here[np.linspace(0, len(here) - 1, most).round().astype(np.intp)]
+        found.times.append(times[here].tolist())
+        found.hazard.append(np.asarray(model.baseline_hazard_)[here].tolist())
+    return found
 
 
 def survival_content(curves: SurvivalCurves) -> Markup:

@@ -61,7 +61,7 @@ class Alternatives(list[dict[str, Any]]):
         if not self:
             return f"Nothing can take the place of a {self.noun}: no other {self.noun} is left, or none may be used."
         head = [self.noun, "replacement", self.lost]
-        body = [[one["feature"], one["replacement"], f"{100 * one['explained_lost']:.2f} %"] for one in self]
+        body = [[one["feature"], one["replacement"], f"{100 * one['explained_lost']:z.2f} %"] for one in self]
         for place in range(len(body) - 1, 0, -1):
             if body[place][0] == body[place - 1][0]:
                 body[place][0] = ""

@@ -78,3 +78,17 @@ def encoding_notes(columns: Sequence[ColumnEncoding]) -> Iterator[str]:
             f"Missing values are replaced by the median ({', '.join(filled)}), and the coefficient of 'is missing' is "
             "added."
         )
+
+
+def filled_notes(columns: Sequence[ColumnEncoding], missing: Mapping[str, int]) -> Iterator[str]:
+    """What stands for the missing values of raw columns that have no term for them; ``missing`` counts their rows."""
+    known = [column for column in columns if column.name in missing and not column.marks_missing]
+    rows = {name: f"{many:,} row{'' if many == 1 else 's'}" for name, many in missing.items()}
+    medians = [f"{one.name} by {one.fill:.6g} in {rows[one.name]}" for one in known if not one.levels]
+    baselines = [f"{one.name}={one.baseline} in {rows[one.name]}" for one in known if one.levels]
+    parts = [
+        *([f"are replaced by the median ({', '.join(medians)})"] if medians else []),
+        *([f"count as the baseline ({', '.join(baselines)})"] if baselines else []),
+    ]
+    if parts:
+        yield f"Missing values {' or '.join(parts)}."

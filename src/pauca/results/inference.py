@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are abo
 # With fewer rows than this on the rarer side of a column of zeros and ones, of every class if there are classes,
 # resampled rows hardly tell how much its coefficient varies.
 FEWEST_ROWS = 5
+
+
+# Counts that vary more than this many times as much as a likelihood allows have intervals a fifth too narrow.
+TOO_DISPERSED = 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +59,8 @@ class Inference:
     at_bound : ndarray of bool of shape (q,), or None
         Which coefficients are at one of their bounds. The likelihood has no standard errors and intervals for them
         (NaN), and those of the others hold them there. None where none is.
+    overdispersion : float or None
+        How many times as large as the likelihood takes it to be the variance of counts is, where intervals rely on it.
     ratio : str
         What the exponential of a coefficient is, such as "hazard ratio" or "odds ratio"; empty where it means nothing.
     """
@@ -72,6 +79,7 @@ class Inference:
     outputs: list[str] | None = None
     ratio: str = ""
     at_bound: np.ndarray | None = None
+    overdispersion: float | None = None
 
     @property
     def caution(self) -> str:
@@ -82,6 +90,7 @@ class Inference:
                 *([SHRUNKEN] if self.shrunken else []),
                 *([self._too_rare] if self.rare else []),
                 *([] if self.at_bound is None else [self._bounded]),
+                *([self._overdispersed] if (self.overdispersion or 0.0) > TOO_DISPERSED else []),
             ]
         )
 
@@ -94,6 +103,15 @@ class Inference:
             have, them = ("it has", "it") if len(names) == 1 else ("they have", "them")
             return f"{what}: {have} no standard error, and the other intervals hold {them} there."
         return f"{what}: an interval that ends at a bound only says that resampled rows lead there too."
+
+    @property
+    def _overdispersed(self) -> str:
+        assert self.overdispersion is not None
+        return (
+            f"The counts vary {self.overdispersion:.3g} times as much as the likelihood takes them to (Pearson's "
+            f"dispersion): the intervals are {math.sqrt(self.overdispersion):.2g} times too narrow for that alone. "
+            "loss='negative_binomial' or inference(\"bootstrap\") allows for it."
+        )
 
     @property
     def _too_rare(self) -> str:
@@ -171,9 +189,16 @@ class Inference:
     def _ratio_cells(record: dict[str, Any]) -> list[str]:
         if np.isnan(record["ratio"]):
             return ["", ""]
-        if np.isnan(record["ratio_lower"]) and record.get("at_bound"):
-            return [f"{record['ratio']:.4g}", AT_BOUND]
-        return [f"{record['ratio']:.4g}", f"{record['ratio_lower']:.4g} to {record['ratio_upper']:.4g}"]
+        ratio, lower, upper = (_ratio_text(record[key]) for key in ("ratio", "ratio_lower", "ratio_upper"))
+        held = np.isnan(record["ratio_lower"]) and record.get("at_bound")
+        return [ratio, AT_BOUND if held else f"{lower} to {upper}"]
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+def _ratio_text(ratio: float) -> str:
+    """A ratio with four digits, and with two beyond the noughts or nines where it is next to 1: 1.252, 1.00036."""
+    away = abs(ratio - 1.0)
+    near = 1e-9 < away < 1e-2
+    return f"{ratio:.{1 - math.floor(math.log10(away))}f}" if near else f"{ratio:.4g}"

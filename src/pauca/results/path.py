@@ -166,6 +166,14 @@ class Path:
         support = self[size].support
         return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
 
+    def has_parts(self, *sizes: int) -> bool:
+        """Whether what is chosen as a whole has parts of other names in the models of these sizes: levels, columns."""
+        if self.group_labels is None or self.owner is None:
+            return False
+        used = np.unique(np.concatenate([self[size].support for size in sizes]))
+        names = column_names(self.column_names, used)
+        return any(name != str(self.group_labels[self.owner[j]]) for name, j in zip(names, used, strict=True))
+
     def raw_columns(self, size: int) -> list[ColumnEncoding]:
         """The columns of the raw table that the model of one size uses, in the order of the table; there may be none.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,7 +73,7 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE), whole=how.whole)
-        head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
+        head, *lines = aligned(rows, left=2 if path.has_parts(size) else 1)
         table += [head, "-" * len(head), *lines, ""]
     above = [_head(path, size, explained_of, how), *fewer_text(path, size, how), ""]
     return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
@@ -161,6 +162,12 @@ def figures_text(figures: Mapping[str, float]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def thresholds_text(classes: Sequence[str], thresholds: np.ndarray) -> str:
+    """``low | mid -0.5, mid | high 0.94``: the thresholds between classes in an order, as R writes them."""
+    pairs = zip(pairwise(classes), thresholds.tolist(), strict=True)
+    return ", ".join(f"{low} | {high} {threshold:.4g}" for (low, high), threshold in pairs)
+
+
 def _lost(path: Path, size: int) -> str:
     """What importances measure."""
     if path.floor is None:
@@ -181,7 +188,7 @@ def _rows(path: Path, size: int, outputs: slice, *, whole: bool) -> list[list[st
     model = path[size]
     shown = (path.output_names or ["coefficient"])[outputs]
     coef = np.atleast_2d(model.coef)[outputs]
-    grouped = path.group_labels is not None
+    grouped = path.has_parts(size)
     blank = [""] if grouped else []
     priced = [] if path.prices is None else ["cost"]
     below = [path.counted, _part(path)] if grouped else [path.counted]
@@ -193,7 +200,7 @@ def _rows(path: Path, size: int, outputs: slice, *, whole: bool) -> list[list[st
         unit = int(model.units[position])
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         forced = f" ({FORCED_IN})" if unit in path.forced else ""
-        label = [f"{path.group_labels[unit]}{forced}"] if path.group_labels is not None else []
+        label = [f"{path.unit_name(unit)}{forced}"] if grouped else []
         columns = path.columns_of(size, unit)
         of_columns = np.atleast_2d(model.coef)[:, [places[column] for column in columns]]
         shown_columns = columns if whole else largest_of(columns, of_columns)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self, TextIO
 
 from pauca.runs.run import Progress
@@ -386,25 +388,44 @@ def reported(callback: Callable[[Progress], bool | None] | None) -> Callable[[Pr
 
 
 def with_progress(
-    report: ProgressReport | None, callback: Callable[[Progress], bool | None] | None
+    report: ProgressReport | None,
+    callback: Callable[[Progress], bool | None] | None,
+    time_limit: float | None = None,
 ) -> Callable[[Progress], bool | None] | None:
-    """A callback that also updates the report."""
-    if report is None or callback is None:
-        return report or callback
-
-    return _Both(report, callback)
+    """A callback that is told what is left, at most the time limit, and also updates the report."""
+    return report if callback is None else _ToldWhatIsLeft(report, callback, time_limit)
 
 
-class _Both:
-    """A report and a callback as one callback."""
+class _ToldWhatIsLeft:
+    """A callback that is told what is left, and a report beside it, if there is one."""
 
-    def __init__(self, report: ProgressReport, callback: Callable[[Progress], bool | None]) -> None:
-        self._report, self._callback = report, callback
-        self.runs_begin, self.run_ended = report.runs_begin, report.run_ended
+    def __init__(
+        self, report: ProgressReport | None, callback: Callable[[Progress], bool | None], time_limit: float | None
+    ) -> None:
+        self._report, self._callback, self._left, now = report, callback, TimeLeft(), time.monotonic()
+        self._others: list[Any] = [one for one in (report, callback) if hasattr(one, "runs_begin")]
+        self._deadline = math.inf if time_limit is None else now + time_limit
+        self._left.runs_begin(1, 0, now)
+
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1, may_grow: bool = False) -> None:
+        """A round of runs begins, so many at a time; another to larger sizes may follow."""
+        self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once, may_grow=may_grow)
+        for other in self._others:
+            other.runs_begin(n_runs, n_folds, at_once, may_grow)
+
+    def run_ended(self, number: int) -> None:
+        """A run is complete: on all rows (0), or on those of a fold."""
+        self._left.run_ended(number, time.monotonic())
+        for other in self._others:
+            other.run_ended(number)
 
     def __call__(self, progress: Progress) -> bool | None:
-        self._report(progress)
-        return self._callback(progress)
+        now = time.monotonic()
+        left = self._left.seconds(progress, now)
+        if self._report is not None:
+            self._report(progress)
+        at_most = max(0.0, self._deadline - now)
+        return self._callback(replace(progress, seconds_left=None if left is None else min(left, at_most)))
 
 
 def _left(how: str, seconds: float | None) -> str:

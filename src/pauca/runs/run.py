@@ -113,6 +113,9 @@ class Progress:
         Which search of this run it is, counted from 0, where several are made, at different ridges.
     n_searches : int
         Their number.
+    seconds_left : float or None
+        About how many seconds are left of the fit, other folds and rounds included as far as they are known; None as
+        long as nothing is.
     """
 
     move: Move
@@ -126,6 +129,7 @@ class Progress:
     relative_gap: float | None = None
     search: int = 0
     n_searches: int = 1
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)

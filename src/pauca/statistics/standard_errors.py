@@ -9,12 +9,17 @@ from pauca.losses import Loss
 
 
 def dispersion(loss: Loss, y: np.ndarray, scores: np.ndarray, weights: np.ndarray, n_coefficients: int) -> float:
-    """The factor between the variance of the target and what the loss takes it to be: one where it has none of its own.
+    """The factor that variances are multiplied by: one where the loss says what the variance is."""
+    return pearson_dispersion(loss, y, scores, weights, n_coefficients) if loss.free_dispersion else 1.0
 
-    Pearson's: squared derivatives over expected curvatures, per row beyond the number of coefficients.
+
+def pearson_dispersion(
+    loss: Loss, y: np.ndarray, scores: np.ndarray, weights: np.ndarray, n_coefficients: int
+) -> float:
+    """The factor between the variance of the target and what the loss takes it to be, by Pearson's statistic.
+
+    Squared derivatives over expected curvatures, per row beyond the number of coefficients.
     """
-    if not loss.free_dispersion:
-        return 1.0
     left = int(np.count_nonzero(weights)) - n_coefficients
     if left <= 0:
         return float("nan")

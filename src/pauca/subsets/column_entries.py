@@ -57,7 +57,7 @@ class ColumnEntries:
         return self._stored[features] <= COMMON_VALUE_SHARE * self._design.n_rows
 
     def _keep(self, new: dict[int, Entries]) -> None:
-        needed = sum(16 * len(column.rows) for column in new.values())
+        needed = 16 * sum(len(column.rows) for column in new.values())
         if needed > self._left:
             self._kept, self._left = {}, KEPT_BYTES
         if needed <= self._left:

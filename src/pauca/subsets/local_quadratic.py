@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -20,6 +21,9 @@ from pauca.tolerances import DEPENDENT_BELOW
 
 # Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
 WHOLE_NUMBERS = 1 << 17
+
+# What the chosen columns leave of others is found for so many numbers at a time, which stay in the cache.
+REDUCED_NUMBERS = 1 << 17
 
 Blocks = list[np.ndarray]
 """For each class of units of one size m: shape (C, units, m, m)."""
@@ -69,17 +73,20 @@ class UnitBlocks:
             blocks.append(block)
         return blocks
 
-    def reduce(self, blocks: Blocks, half: np.ndarray) -> Blocks:
-        """``blocks - half' half`` within every unit, for ``half`` of shape (C, p, d)."""
+    def reduce(self, blocks: Blocks, roots: np.ndarray, rows: Sequence[np.ndarray]) -> Blocks:
+        """``blocks - half' half`` within every unit, where ``half`` is ``roots`` (C, p, p) times ``rows`` (p, d)."""
         reduced = []
-        for (members, columns), block in zip(self._classes, blocks, strict=True):
-            if columns.shape[1] == 1:
-                # Of all columns: to gather these would take longer.
-                change = (half * half).sum(axis=1)[:, _lines(members, columns), None, None]
-            else:
-                part = half[:, :, columns]
-                change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
-            reduced.append(block - change)
+        for (_, columns), block in zip(self._classes, blocks, strict=True):
+            units, size = columns.shape
+            left = np.empty_like(block)
+            at_once = max(1, REDUCED_NUMBERS // (roots.shape[0] * len(rows) * size))
+            for some in (slice(start, start + at_once) for start in range(0, units, at_once)):
+                half = roots @ np.stack([row[columns[some].ravel()] for row in rows])
+                half = half.reshape(*half.shape[:2], -1, size)
+                equation = "cpum,cpum->cu" if size == 1 else "cpum,cpun->cumn"
+                change = np.einsum(equation, half, half, optimize=size > 1)
+                left[:, some] = block[:, some] - (change[:, :, None, None] if size == 1 else change)
+            reduced.append(left)
         return reduced
 
     def gains(self, num: np.ndarray, den: Blocks, own: Blocks, bounds: Bounds | None) -> np.ndarray:
@@ -173,8 +180,8 @@ def _damping(diagonal: np.ndarray) -> np.ndarray:
 class ProductRows(Protocol):
     """Products of columns, such as ``GramRows``."""
 
-    def rows(self, features: np.ndarray) -> np.ndarray:
-        """Products of some columns with all, stacked."""
+    def each(self, features: np.ndarray) -> list[np.ndarray]:
+        """Products of each of some columns with all."""
         ...
 
 
@@ -259,7 +266,7 @@ class LocalQuadratic:
     @cached_property
     def refit_gains(self) -> np.ndarray:
         """What each unit gains if the chosen ones move with it, shape (U,)."""
-        left = self._blocks.reduce(self.own, self._half) if len(self._features) else self.own
+        left = self._left() if len(self._features) else self.own
         return self._blocks.gains(self.slope, left, self.own, self._objective.bounds)
 
     def refined_gains(self, units: list[int]) -> np.ndarray:
@@ -332,19 +339,17 @@ class LocalQuadratic:
             found.append(hessian)
         return found
 
-    @cached_property
-    def _half(self) -> np.ndarray:
-        """``M c G_S:`` with ``M' M`` the inverse of the Hessian's block on S, shape (C, q, d)."""
-        rows = self._gram.rows(self._features)
-        penalty = self._objective.penalty[self._features]
-        block = rows[:, self._features]
-        halves = np.empty((len(self.mean_curvature), *rows.shape))
-        for curvature, half in zip(self.mean_curvature, halves, strict=True):
+    def _left(self) -> Blocks:
+        """What the chosen units S leave of every unit, by ``M c G_S:`` with ``M' M`` the inverse of the block on S."""
+        rows, mean = self._gram.each(self._features), self.mean_curvature
+        block, penalty = np.stack([row[self._features] for row in rows]), self._objective.penalty[self._features]
+        roots = np.empty((len(mean), *block.shape))
+        for curvature, root in zip(mean, roots, strict=True):
             hessian = curvature * block
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
             # To invert the small factor and multiply takes a third of the time of a solution for all columns.
-            np.matmul(curvature * np.linalg.inv(np.linalg.cholesky(hessian)), rows, out=half)
-        return halves
+            np.multiply(curvature, np.linalg.inv(np.linalg.cholesky(hessian)), out=root)
+        return self._blocks.reduce(self.own, roots, rows)
 
 
 class _Whole:

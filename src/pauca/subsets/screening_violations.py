@@ -40,9 +40,9 @@ class Unseen:
     calibration: np.ndarray
     """What each unit gains over what the quadratic predicts, by a sample, shape (U,)."""
 
-    def rows(self, features: np.ndarray) -> np.ndarray:
-        """The products of some columns with all, stacked."""
-        return np.stack([self.cross[int(j)] for j in features])
+    def each(self, features: np.ndarray) -> list[np.ndarray]:
+        """The products of each of some columns with all."""
+        return [self.cross[int(j)] for j in features]
 
 
 def likely_additions(subset: SmoothSubset, count: int) -> list[int]:

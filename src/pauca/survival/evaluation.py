@@ -127,10 +127,10 @@ class SurvivalEvaluationMixin(EvaluationMixin):
     def report(  # type: ignore[override]
         self,
         path: str | os.PathLike[str],
-        title: str | None = None,
-        *,
         X: Any = None,
         y: Any = None,
+        *,
+        title: str | None = None,
         event: str | None = None,
         time: str | None = None,
         entry: Any = None,
@@ -146,10 +146,10 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         ----------
         path : str or path-like
             The file, such as ``"report.html"``.
-        title : str or None, default=None
-            The title of the page. None: made from the model.
         X, y, event, time, entry, strata, horizon, nested
             How the predictions are measured, as in ``evaluate``.
+        title : str or None, default=None
+            The title of the page. None: made from the model.
         n_resamples : int, default=200
             Resamples for the intervals of hazard ratios; 0 for no intervals.
         event_name : str or None, default=None

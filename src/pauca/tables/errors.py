@@ -46,6 +46,8 @@ class Problems:
     infinite: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
+    most_levels: dict[str, int] = field(default_factory=dict)
+    """How many levels a crowded column may have: text a few, at most half as many as rows, and declared ones more."""
 
     def unreadable(self, name: str, kind: str) -> None:
         """Note a column that is neither numbers nor text."""
@@ -60,14 +62,15 @@ class Problems:
             if formatted and parsed_share(column.levels) < MOSTLY_NUMBERS <= numbers / count:
                 self.formatted[column.name] = formatted[0]
                 return
-        most = MOST_LEVELS if column.is_text else MOST_DECLARED_LEVELS
-        if count <= most and not (column.is_text and count > FEW_LEVELS and 2 * count > len(column)):
+        most = max(FEW_LEVELS, min(MOST_LEVELS, len(column) // 2)) if column.is_text else MOST_DECLARED_LEVELS
+        if count <= most:
             return
         if column.is_text and parsed_share(column.levels) >= MOSTLY_NUMBERS:
             odd = next(level for level in column.levels if not parsed_share([level]))
             (self.formatted if is_formatted(odd) else self.part_numbers)[column.name] = str(odd)
         else:
             self.crowded.append(column.name)
+            self.most_levels[column.name] = most
             self.described[column.name] = f"{count:,} values"
 
     def sentences(self) -> list[str]:
@@ -78,10 +81,12 @@ class Problems:
                 f"dates or times in {quoted(self.dates)}: turn them into numbers (days since a date, hour of the day)"
             )
         if self.crowded:
+            most = min(self.most_levels.values())
+            or_declare = ", or give the column the dtype category (in a shell: --categories)"
             found.append(
                 f"text with too many different values to be a category in {self._listed(self.crowded)}: if they are "
-                f"categories, combine them into at most {MOST_LEVELS}; free text needs a vectoriser, identifiers are "
-                "best left out"
+                f"categories, combine them into at most {most:,}{or_declare if most < MOST_DECLARED_LEVELS else ''}; "
+                "free text needs a vectoriser, identifiers are best left out"
             )
         for name, odd in self.part_numbers.items():
             found.append(f"numbers mixed with text such as {odd!r} in {name!r}: make these missing values")

@@ -54,8 +54,14 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 # as many different values.
 LEAST_ROWS_TO_NUMBER = 20
 
-# Names of identifiers: id, customer_id, PatientID, index, and what pandas and R write for the names of rows.
-IDENTIFIER = re.compile(r"(?:.*[_. -])?(?:id|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+")
+# Names of identifiers: id, customer_id, PatientID, pidnum, caseid, index, and names of rows by pandas and R.
+OWNERS = "case|household|hh|p|pat|patient|person|record|row|sub|subj|subject|user"
+IDENTIFIER = re.compile(
+    rf"(?:.*[_. -])?(?:(?:{OWNERS})?id(?:no|num)?|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+"
+)
+
+# What pandas and R call a column of the names of rows, once it is read from a file.
+ROW_NAMES = re.compile(r"Unnamed: \d+|rownames")
 
 # Integers in this range that rise with the rows are years.
 YEARS = (1500, 2200)
@@ -120,14 +126,25 @@ class RawColumn:
         return values
 
 
+def numbers_rows(values: np.ndarray) -> bool:
+    """Whether numbers are different integers that leave out few: those of rows, or of most rows of a larger table."""
+    n_rows = len(values)
+    return _are_integers(values) and np.ptp(values) < 2 * n_rows and len(np.unique(values)) == n_rows
+
+
+def _are_integers(values: np.ndarray) -> bool:
+    return len(values) >= LEAST_ROWS_TO_NUMBER and bool(
+        np.all(np.isfinite(values)) and np.all(values == values.round())
+    )
+
+
 def is_identifier(name: str, values: np.ndarray) -> bool:
     """Whether numbers look like an identifier: they number the rows or blocks of them, or are integers named so."""
-    n_rows = len(values)
-    if n_rows < LEAST_ROWS_TO_NUMBER or not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
+    if numbers_rows(values):
+        return True
+    if not _are_integers(values):
         return False
     different, counts = np.unique(values, return_counts=True)
-    if len(different) == n_rows and np.ptp(values) < 2 * n_rows:
-        return True
     if len(different) < LEAST_ROWS_TO_NUMBER:
         return False
     if IDENTIFIER.fullmatch(name):
