@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.losses.kernels import compiled
+from pauca.losses.kernels import compiled, weigh
 from pauca.objectives.kernels import Data, add_columns, dot, find_gradient, find_value
 from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE
@@ -23,19 +23,15 @@ NOWHERE, AT_MINIMUM, EARLY = 0, 1, 2
 
 @compiled
 def find_hessian(
-    columns: np.ndarray,
-    weights: np.ndarray,
-    curvature: np.ndarray,
-    penalty: np.ndarray,
-    spare: np.ndarray,
-    hessian: np.ndarray,
+    data: Data, curvature: np.ndarray, penalty: np.ndarray, curved: np.ndarray, spare: np.ndarray, hessian: np.ndarray
 ) -> None:
-    """``columns diag(weights curvature) columns'`` and the penalty."""
+    """The Hessian of the mean loss and the penalty, from the curvature of every row."""
+    columns = data.columns
     q, n = columns.shape
+    for i in range(n):
+        curved[i] = data.weights[i] * curvature[i]
     for j in range(q):
-        z = columns[j]
-        for i in range(n):
-            spare[i] = weights[i] * curvature[i] * z[i]
+        weigh(data, curved, columns[j], spare)
         k = 0
         while k + 4 <= j + 1:
             z0, z1, z2, z3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
@@ -175,7 +171,7 @@ def minimise(
     ``about`` is about the value of the start, ``longest`` the most steps that may be needed. Fills ``found`` with the
     value, and what one more step would gain; returns how the steps have ended.
     """
-    columns, weights = data.columns, data.weights
+    columns = data.columns
     q, n = columns.shape
     vectors, rows, spare = np.empty((5, q)), np.empty((4, n)), np.empty((q, q))
     step, new, gradient, slope, image = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
@@ -190,7 +186,7 @@ def minimise(
             predicted = find_direction(hessian, gradient, spare, step)
             exact = not 0.0 <= predicted <= (CORRECTED_BELOW * before if renewed else np.inf)
         if exact:
-            find_hessian(columns, weights, curvature, penalty, force, hessian)
+            find_hessian(data, curvature, penalty, there, force, hessian)
             known = True
             predicted = find_direction(hessian, gradient, spare, step)
         if not 0.0 <= predicted < np.inf:

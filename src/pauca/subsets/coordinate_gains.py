@@ -370,8 +370,12 @@ class WholeColumnSearch(CoordinateSearch):
         self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
         """Gains of some features."""
-        columns = self._whole_columns(self._columns.columns(features))
-        return self._line_gains(columns, features, slope, curvature, max(within, COUPLED_GAIN_TOLERANCE))
+        columns, within = self._columns.columns(features), max(within, COUPLED_GAIN_TOLERANCE)
+        lines = self._known(features, slope, curvature)
+        gains = self._compiled.of_coupled_columns(self._loss, self._scores, columns, lines, within)
+        if gains is not None:
+            return gains
+        return self._line_gains(self._whole_columns(columns), features, slope, curvature, within)
 
 
 def _highest(scores: np.ndarray, count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, find_slopes, is_finite, total_loss
+from pauca.losses.kernels import compiled, is_finite, loss_of, shared_bend, slopes_of
 from pauca.subsets.compiled_lines import Lines
 from pauca.subsets.coordinate_gains import MOST_STEPS, SAFETY_FACTOR, TRUSTED_BELOW
 
@@ -70,14 +70,14 @@ def slopes_of_column(data: Data, z: np.ndarray, t: float, rows: np.ndarray, foun
     moved, derivative, curvature = rows[0, : len(z)], rows[1, : len(z)], rows[2, : len(z)]
     for i in range(len(z)):
         moved[i] = data.scores[i] + t * z[i]
-    find_slopes(data.form, data.number, data.y, moved, derivative, curvature)
+    slopes_of(data, moved, derivative, curvature)
     first, second = 0.0, 0.0
     for i in range(len(z)):
         weighted = data.weights[i] * z[i]
         first += weighted * derivative[i]
         second += weighted * z[i] * curvature[i]
     found[0] += first
-    found[1] += second
+    found[1] += second - shared_bend(data, z)
 
 
 @compiled
@@ -87,7 +87,7 @@ def slopes_of_base(data: Data, base: float, t: float, rows: np.ndarray, sign: fl
     moved, derivative, curvature = rows[0, :n], rows[1, :n], rows[2, :n]
     for i in range(n):
         moved[i] = data.scores[i] + t * base
-    find_slopes(data.form, data.number, data.y, moved, derivative, curvature)
+    slopes_of(data, moved, derivative, curvature)
     first, second = 0.0, 0.0
     for i in range(n):
         first += data.weights[i] * derivative[i]
@@ -114,15 +114,15 @@ def loss_at(data: Data, z: np.ndarray, merged: Data, base: float, based: bool, t
     moved = rows[0, : len(z)]
     for i in range(len(z)):
         moved[i] = data.scores[i] + t * z[i]
-    value = total_loss(data.form, data.number, data.y, data.weights, moved)
+    value = loss_of(data, moved)
     if based:
         for i in range(len(z)):
             moved[i] = data.scores[i] + t * base
-        value -= total_loss(data.form, data.number, data.y, data.weights, moved)
+        value -= loss_of(data, moved)
         shifted = rows[0, : len(merged.scores)]
         for i in range(len(merged.scores)):
             shifted[i] = merged.scores[i] + t * base
-        value += total_loss(data.form, data.number, merged.y, merged.weights, shifted)
+        value += loss_of(merged, shifted)
     return value
 
 
