@@ -128,7 +128,8 @@ def minimise_compiled(
         return None
     at_minimum = ended == kernels.AT_MINIMUM
     value, left = found.tolist()
-    return Minimum(coef[None], scores[None], value, about_hessian[None], at_minimum, left)
+    exactly = at_minimum and cheap
+    return Minimum(coef[None], scores[None], value, about_hessian[None], at_minimum, left, exactly=exactly)
 
 
 def minima_compiled(

@@ -254,13 +254,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if not others or self.objective.bounds is not None:
             # Within bounds a combination of columns may do what they cannot.
             return False
-        return self._may_be_redundant(unit, replaced) and self._cache.fits.pool.is_redundant(unit, others)
-
-    def _may_be_redundant(self, unit: int, replaced: int | None) -> bool:
-        nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value
-        if self.objective.ridge or replaced is not None or nearly_perfect:
-            return True
-        return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
+        if not self.objective.ridge and self.value > NEARLY_PERFECT * self.null_value:
+            if self._decrease_to(frozenset([*others, unit])) > SUSPICIOUS_BELOW * self.value:
+                return False
+        return self._cache.fits.pool.is_redundant(unit, others)
 
     def _independent(self, units: list[int], count: int) -> list[int]:
         if self.objective.bounds is not None:
@@ -410,7 +407,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         gains = np.triu(cache.quadratic(self._fit).pair_gains(units) * np.sqrt(np.outer(known, known)))
         first, second = divmod(first_largest(gains.ravel()), len(units))
         pair = [units[first], units[second]]
-        if not gains[first, second] > 0 or self._independent(pair, 2) != pair:
+        # Without a ridge, two columns that depend on each other gain no more than one.
+        if not gains[first, second] > 0 or (objective.ridge and self._independent(pair, 2) != pair):
             return None
         # The quadratic errs for a pair as it does for its units.
         alone = sum(self.value - preview.value for preview in cache.fits.preview_additions(self._fit, pair))
