@@ -134,9 +134,7 @@ class Minimum:
         """The same with other scores or another Hessian; ``replace`` would take five times as long."""
         scores = self.scores if scores is None else scores
         hessian = self.hessian if hessian is None else hessian
-        return Minimum(
-            self.coef, scores, self.value, hessian, self.converged, self.predicted, self.basis, self.exactly
-        )
+        return Minimum(self.coef, scores, self.value, hessian, self.converged, self.predicted, self.basis, self.exactly)
 
 
 def joined(minima: list[Minimum]) -> Minimum:

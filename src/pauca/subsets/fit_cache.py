@@ -68,6 +68,8 @@ PREVIEWS_OF_A_MODEL = 16
 # Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
 
+TINY = float(np.finfo(float).tiny)
+
 V = TypeVar("V")
 
 
@@ -264,7 +266,7 @@ class FitCache:
         together = self._previews_without(fit, units, replace(accuracy, most_steps=MOST_REPORTED_STEPS))
         values, predicted = together.found.value, together.found.predicted
         risen = np.maximum(values - predicted - fit.value, 0.0)
-        within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
+        within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, TINY))
         found = values.tolist()
         for place in np.flatnonzero(~(predicted <= within * values)).tolist():
             overflowed = not np.isfinite(values[place])
@@ -278,7 +280,7 @@ class FitCache:
         found = []
         for unit, preview in zip(units, self.preview_removals(fit, units), strict=True):
             risen = max(preview.value - fit.value, 0.0)
-            within = max(accuracy.within, IMPORTANCE_WITHIN * risen / max(preview.value, np.finfo(float).tiny))
+            within = max(accuracy.within, IMPORTANCE_WITHIN * risen / max(preview.value, TINY))
             found.append(self._value_without(fit, unit, preview, replace(accuracy, within=within)))
         return found
 
@@ -334,9 +336,9 @@ class FitCache:
         return problem.value(coef, problem.scores(coef))
 
     def on_rows(self, fit: Fit) -> tuple[Rows, np.ndarray]:
-        """The rows of a fit of one output, and its scores on them, shape (G,)."""
+        """The rows of a fit, and its scores on them, shape (C, G)."""
         solved = self._solved(fit)
-        return solved.rows, solved.minimum.scores[0]
+        return solved.rows, solved.minimum.scores
 
     def gain_alone(self, fit: Fit, unit: int) -> float:
         """How far the value falls if the coefficients of one more unit move and all others stay."""
@@ -416,7 +418,8 @@ class FitCache:
         check_time()
         if isinstance(near, Fit):
             previews = self._previews.get(frozenset(near.units), {})
-            near = previews.get(change_between(near.units, units), near) if previews else near
+            change = change_between(near.units, units) if previews else None
+            near = near if change is None else previews.get(change, near)
         before, objective = self._solved(near), self.objective
         if isinstance(near, Fit) and before.minimum.hessian is None and not frozenset(before.units) <= set(units):
             self.exact_hessian(near)
@@ -466,7 +469,7 @@ def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, invers
     coef, free = solved.minimum.coef, objective.free
     if objective.units.single and len(inverse) == objective.n_outputs:
         variance = np.einsum("cii->ci", inverse)[:, free:]
-        return 0.5 * np.sum(coef[:, free:] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
+        return 0.5 * np.sum(coef[:, free:] ** 2 / np.maximum(variance, TINY), axis=0)
     owner = objective.units.owner[objective.units.of(solved.units)]
     return np.array([_removal_cost(inverse, coef, free + np.flatnonzero(owner == unit)) for unit in solved.units])
 

@@ -88,14 +88,15 @@ class SmoothCache(SubsetCache):
         key = frozenset(fit.units)
         found = self._quadratics.get(key)
         if found is None:
-            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram)
+            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns)
         self._quadratics.keep(key, found, KEPT_QUADRATICS)
         return found
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
         kind = WholeColumnSearch if self.objective.smooth.coupled else CoordinateSearch
-        return kind(self.objective, self.columns, *self.fits.on_rows(fit))
+        rows, scores = self.fits.on_rows(fit)
+        return kind(self.objective, self.columns, rows, scores[0])
 
     @cached_property
     def calibration(self) -> np.ndarray:
@@ -254,9 +255,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if not others or self.objective.bounds is not None:
             # Within bounds a combination of columns may do what they cannot.
             return False
-        if not self.objective.ridge and self.value > NEARLY_PERFECT * self.null_value:
-            if self._decrease_to(frozenset([*others, unit])) > SUSPICIOUS_BELOW * self.value:
-                return False
+        may_gain = self.objective.ridge or self.value <= NEARLY_PERFECT * self.null_value
+        if not may_gain and self._decrease_to(frozenset([*others, unit])) > SUSPICIOUS_BELOW * self.value:
+            return False
         return self._cache.fits.pool.is_redundant(unit, others)
 
     def _independent(self, units: list[int], count: int) -> list[int]:
