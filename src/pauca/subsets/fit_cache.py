@@ -317,7 +317,7 @@ class FitCache:
         found = self._inverses.get(key)
         if found is None:
             found = inverse_of(self.exact_hessian(fit))
-            self._inverses.keep(key, found, LEAST_KEPT)
+            self._inverses.remember(key, found, found.nbytes)
         return found
 
     def reported(self, fit: Fit) -> float:

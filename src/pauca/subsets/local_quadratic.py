@@ -44,17 +44,23 @@ class UnitBlocks:
         self.usable = units.any(design.usable)
         """Mask of the units with at least one column that varies."""
         sizes = units.sizes()
-        self._classes: list[tuple[np.ndarray, np.ndarray]] = []
+        self._classes: list[tuple[np.ndarray | slice, np.ndarray]] = []
         for size in np.unique(sizes[sizes > 0]):
             members = np.flatnonzero(sizes == size)
-            self._classes.append((members, units.of(members).reshape(len(members), size)))
+            columns = units.of(members).reshape(len(members), size)
+            # All columns in order are taken as they are.
+            self._classes.append((slice(None) if units.single else members, columns))
         self._products = [_products_within(design, columns) for _, columns in self._classes]
 
     def scaled(self, curvature: np.ndarray, penalty: np.ndarray) -> Blocks:
         """``curvature`` of shape (C,) times the products of the columns within every unit, and the penalty."""
         blocks = []
-        for (_, columns), products in zip(self._classes, self._products, strict=True):
+        for (members, columns), products in zip(self._classes, self._products, strict=True):
             size = columns.shape[1]
+            if size == 1:
+                # Standardised columns.
+                blocks.append((curvature[:, None] + penalty[_lines(members, columns)])[..., None, None])
+                continue
             block = curvature[:, None, None, None] * products
             block[..., range(size), range(size)] += penalty[columns]
             blocks.append(block)
@@ -63,10 +69,10 @@ class UnitBlocks:
     def reduce(self, blocks: Blocks, half: np.ndarray) -> Blocks:
         """``blocks - half' half`` within every unit, for ``half`` of shape (C, p, d)."""
         reduced = []
-        for (_, columns), block in zip(self._classes, blocks, strict=True):
+        for (members, columns), block in zip(self._classes, blocks, strict=True):
             if columns.shape[1] == 1:
                 # Of all columns: to gather these would take longer.
-                change = np.einsum("cpu,cpu->cu", half, half)[:, columns[:, 0], None, None]
+                change = (half * half).sum(axis=1)[:, _lines(members, columns), None, None]
             else:
                 part = half[:, :, columns]
                 change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
@@ -83,20 +89,31 @@ class UnitBlocks:
         num = feasible_slope(num, bounds)
         for (members, columns), block, before in zip(self._classes, den, own, strict=True):
             if columns.shape[1] == 1:
-                lines = columns[:, 0]
-                gains[members] = _line_gains(num[:, lines], block[..., 0, 0], before[..., 0, 0], _of(bounds, lines))
+                lines = _lines(members, columns)
+                whole = None if block is before else before[..., 0, 0]
+                gains[members] = _line_gains(num[:, lines], block[..., 0, 0], whole, _of(bounds, lines))
             else:
                 gains[members] = _block_gains(num[:, columns], block, before)
         return gains
 
 
-def _of(bounds: Bounds | None, columns: np.ndarray) -> Bounds | None:
+def _lines(members: np.ndarray | slice, columns: np.ndarray) -> np.ndarray | slice:
+    """The columns of units of one column."""
+    return members if isinstance(members, slice) else columns[:, 0]
+
+
+def _of(bounds: Bounds | None, columns: np.ndarray | slice) -> Bounds | None:
     return None if bounds is None else (bounds[0][columns], bounds[1][columns])
 
 
-def _line_gains(slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray, bounds: Bounds | None) -> np.ndarray:
-    """Gains of single columns from arrays of shape (C, ..., columns), summed over the outputs."""
-    usable = curvature > DEPENDENT_BELOW * whole
+def _line_gains(
+    slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray | None, bounds: Bounds | None
+) -> np.ndarray:
+    """Gains of single columns from arrays of shape (C, ..., columns), summed over the outputs.
+
+    Columns that keep next to nothing of their ``whole`` curvature gain nothing; None where they keep all of it.
+    """
+    usable = curvature > (0.0 if whole is None else DEPENDENT_BELOW * whole)
     curvature = np.where(usable, curvature, np.inf)
     if bounds is None:
         return 0.5 * (slope * slope / curvature).sum(axis=0)
@@ -268,13 +285,16 @@ class LocalQuadratic:
         parts = self._parts(units, 1)
         columns = parts[0][1] if len(parts) == 1 else _Whole(self, units)
         features, gains = columns.features, np.zeros((len(units), len(units)))
-        slopes = self.slope[:, features]
+        slopes, penalty = self.slope[:, features], self._objective.penalty[features]
+        alone, own = np.empty((2, len(self._weights), len(units)))
         for output in range(len(self._weights)):
             cross, left = columns.cross(output), columns.products(output)
-            own = left.diagonal() + self._objective.penalty[features]
+            own[output] = left.diagonal() + penalty
             left -= cross.T @ solve_or_nearest(self._hessians[output], cross)
+            alone[output] = left.diagonal() + penalty
             for slope in slopes if len(self._weights) == 1 else slopes[[output]]:
-                gains += _pair_gains(slope, left, left.diagonal() + self._objective.penalty[features], own)
+                gains += _pair_gains(slope, left, alone[output], own[output])
+        self._refined.update(zip(units, _line_gains(slopes, alone, own, None).tolist(), strict=True))
         return gains
 
     def _parts(self, units: list[int], n_rows: int) -> list[tuple[np.ndarray, _Whole | _Listed]]:

@@ -288,7 +288,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
         curvature = quadratic.exact_own()[0] if slack is None else quadratic.own[0][0, :, 0, 0]
         likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
-        price = self.limits.per_price(np.ones(len(addable))) ** -1
+        price = None if self.limits.price is None else self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
         return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
 
@@ -394,7 +394,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _find_pair(self) -> Pair | None:
         objective, cache = self.objective, self._cache
-        if np.any(objective.units.sizes() != 1) or not self.limits.trivial or objective.bounds is not None:
+        single = objective.units.single or bool(np.all(objective.units.sizes() == 1))
+        if not single or not self.limits.trivial or objective.bounds is not None:
             return None
         if self.value <= self.perfect_below:
             return None
