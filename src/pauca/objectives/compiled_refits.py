@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed
+from pauca.compiled import Kernels, count_missed, plain
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import CompiledCurve, compiled_curve
 from pauca.objectives.merged_rows import Rows
@@ -166,11 +166,3 @@ def minima_compiled(
 
 def _usable(loss: Loss) -> CompiledCurve | None:
     return None if loss.coupled or loss.joint else compiled_curve(loss)
-
-
-def plain(array: np.ndarray) -> np.ndarray:
-    """An array as kernels are compiled for: of other kinds they would be compiled once more."""
-    flags = array.flags
-    if flags.c_contiguous and flags.writeable and array.dtype == np.float64:
-        return array
-    return np.array(array, dtype=np.float64, order="C")

@@ -18,6 +18,9 @@ from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 
+# Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
+WHOLE_NUMBERS = 1 << 17
+
 Blocks = list[np.ndarray]
 """For each class of units of one size m: shape (C, units, m, m)."""
 
@@ -301,7 +304,8 @@ class LocalQuadratic:
         """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
         features = self._objective.units.of(units)
         whole, entries = np.ones(len(features), dtype=bool), list[Entries]()
-        if not self._objective.smooth.coupled:
+        long = len(features) * self._objective.design.n_rows > WHOLE_NUMBERS
+        if long and not self._objective.smooth.coupled:
             whole, _, entries = self._columns.parts(features)
         places, others = np.flatnonzero(whole), np.flatnonzero(~whole)
         parts: list[tuple[np.ndarray, _Whole | _Listed]] = [
