@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from pauca.clock import interrupts_held, seconds_left
 
 VARIABLE = "PAUCA_KERNELS"
@@ -110,6 +112,14 @@ def was_compiled(kernel: Any, kind: str = "") -> bool:
     """Whether a kernel was compiled before on this machine, from the file as it is and by this release of Numba."""
     read_index = getattr(getattr(kernel._cache, "_cache_file", None), "_load_index", None)
     return read_index is not None and any(kind in str(signature) for signature in read_index())
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """An array as kernels are compiled for: of other kinds they would be compiled once more."""
+    flags = array.flags
+    if flags.c_contiguous and flags.writeable and array.dtype == np.float64:
+        return array
+    return np.array(array, dtype=np.float64, order="C")
 
 
 set_mode(os.environ.get(VARIABLE, "auto"))

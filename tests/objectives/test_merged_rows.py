@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pauca.compiled import kernels_used
 from pauca.objectives.merged_rows import TABLE_PER_ROW, Rows, split
 
 N = 400
@@ -59,6 +60,22 @@ def test_rows_are_the_same_split_at_once_or_one_column_after_the_other():
     np.testing.assert_array_equal(at_once.first, one_by_one.first)
     np.testing.assert_array_equal(at_once.of_row[weights > 0], one_by_one.of_row[weights > 0])
     np.testing.assert_array_equal(at_once.weights, one_by_one.weights)
+
+
+@pytest.mark.parametrize("n_codes", [[2, 3], [60, 64], [64, 1, 60, 1, 64], [40, 40]])
+def test_kernels_split_rows_in_the_same_way(n_codes):
+    pytest.importorskip("numba")
+    y, weights, _ = unsplit()
+    columns = [(codes // 16 * 16 if n_codes != [40, 40] else codes, count) for codes, count in coded_columns(n_codes)]
+    found = []
+    for mode in ("never", "always"):
+        with kernels_used(mode):
+            found.append(split(Rows.of(y, weights), y, weights, columns))
+    if n_codes == [40, 40]:
+        assert found == [None, None]
+        return
+    for name in ("y", "weights", "first", "of_row"):
+        np.testing.assert_array_equal(*(getattr(one, name) for one in found))
 
 
 @pytest.mark.parametrize("n_codes", [[40, 40], [64, 64, 2, 64]])

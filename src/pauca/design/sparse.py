@@ -32,23 +32,23 @@ class SparseDesign(StandardisedColumns):
             X = X.copy()
             X.sum_duplicates()
         self._X = X
+        self._transposed = X.T
         super().__init__(*_moments(X, weights, center=center), weights, center=center)
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self._weighted(target)
-        product = np.asarray(self._X.T @ weighted)
+        product = np.asarray(self._transposed @ weighted)
         product -= weighted.sum() * self.mean
         product *= self._inverse_spread
         return product
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
-        chosen = self._X[:, features]
-        share_filled = chosen.nnz / max(1, self.n_rows * len(features))
+        share_filled = self.stored()[features].sum() / max(1, self.n_rows * len(features))
         few = self._X.format == "csc" and len(features) <= FEW_COLUMNS
         if few or self._means_dominate or share_filled > DENSE_ABOVE:
             product = self._gram_from_dense_columns(features)
         else:
-            product = np.ascontiguousarray((self._X.T @ self._weighted_rows(chosen)).toarray().T)
+            product = np.ascontiguousarray((self._transposed @ self._weighted_rows(self._X[:, features])).toarray().T)
             product -= np.outer(self.mean[features], self.mean)
             product *= self._inverse_spread[features][:, None]
         product *= self._inverse_spread
@@ -71,7 +71,7 @@ class SparseDesign(StandardisedColumns):
         return gathered
 
     def products(self, left: np.ndarray) -> np.ndarray:
-        product = np.ascontiguousarray((self._X.T @ left.T).T)
+        product = np.ascontiguousarray((self._transposed @ left.T).T)
         product -= left.sum(axis=1)[:, None] * self.mean
         product *= self._inverse_spread
         return product
@@ -131,11 +131,10 @@ class SparseDesign(StandardisedColumns):
         at_once = max(1, DENSE_NUMBERS // self.n_rows)
         for start in range(0, len(features), at_once):
             some = features[start : start + at_once]
-            chosen = np.empty((self.n_rows, len(some)))
-            for rows, block in self.blocks(some):
-                np.multiply(block, self.weights[rows, None], out=chosen[rows])
-            product[start : start + at_once] = (self._X.T @ chosen).T
-            product[start : start + at_once] -= np.outer(chosen.sum(axis=0), self.mean)
+            chosen = self.columns(some)
+            chosen *= self.weights
+            product[start : start + at_once] = (self._transposed @ chosen.T).T
+            product[start : start + at_once] -= np.outer(chosen.sum(axis=1), self.mean)
         return product
 
 

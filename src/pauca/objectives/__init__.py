@@ -1,7 +1,6 @@
 """Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
 from pauca.objectives.approximate_refits import FittedModel, Previews
-from pauca.objectives.compiled_refits import plain
 from pauca.objectives.joint_coordinate_gains import joint_line_gains
 from pauca.objectives.least_squares import GramRows, LeastSquares, RowStack
 from pauca.objectives.merged_rows import Rows, split
@@ -22,7 +21,6 @@ __all__ = [
     "WarmStart",
     "has_cheap_hessian",
     "joint_line_gains",
-    "plain",
     "split",
     "warm_start_near",
     "weighted_gram",

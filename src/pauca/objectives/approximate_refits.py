@@ -32,6 +32,8 @@ BATCH_INVERSE_NUMBERS = 1 << 20
 # the steps, and those of many models more memory than all else.
 LONG_SCORES = 1 << 17
 
+TINY = float(np.finfo(float).tiny)
+
 NO_COLUMNS, NO_PENALTY, NO_POSITIONS = np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.intp)
 
 
@@ -139,7 +141,7 @@ class Previews:
         _, outputs, size = self.coef.shape
         if outputs == 1:
             variance = np.einsum("bii->bi", np.asarray(self.inverse))
-            return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, np.finfo(float).tiny)
+            return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, TINY)
         blocks = (inverse.reshape(outputs, size, outputs, size) for inverse in self.inverse)
         own = np.array([np.einsum("cidi->icd", block) for block in blocks])
         coef = self.coef.transpose(0, 2, 1)
@@ -426,7 +428,7 @@ def _solved(blocks: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solutions of many small systems, for right sides of shape (..., C) or (..., C, m)."""
     lines = right.ndim < blocks.ndim
     right = right[..., None] if lines else right
-    solved = right / np.maximum(blocks, np.finfo(float).tiny) if blocks.shape[-1] == 1 else _inverses(blocks) @ right
+    solved = right / np.maximum(blocks, TINY) if blocks.shape[-1] == 1 else _inverses(blocks) @ right
     return solved[..., 0] if lines else solved
 
 

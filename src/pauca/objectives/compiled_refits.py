@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed
+from pauca.compiled import Kernels, count_missed, plain
 from pauca.losses import Loss
 from pauca.losses.base import CompiledRows
 from pauca.losses.compiled_curves import CompiledCurve, compiled_curve
@@ -133,7 +133,10 @@ def minimise_compiled(
         return None
     at_minimum = ended == kernels.AT_MINIMUM
     value, left = found.tolist()
-    return Minimum(coef[None], given.of_data(moved)[None], value, about_hessian[None], at_minimum, left)
+    exactly = at_minimum and cheap
+    return Minimum(
+        coef[None], given.of_data(moved)[None], value, about_hessian[None], at_minimum, left, exactly=exactly
+    )
 
 
 def minima_compiled(
@@ -211,11 +214,3 @@ def _given(
 
 def _usable(loss: Loss) -> CompiledCurve | None:
     return None if loss.coupled or loss.joint else compiled_curve(loss)
-
-
-def plain(array: np.ndarray) -> np.ndarray:
-    """An array as kernels are compiled for: of other kinds they would be compiled once more."""
-    flags = array.flags
-    if flags.c_contiguous and flags.writeable and array.dtype == np.float64:
-        return array
-    return np.array(array, dtype=np.float64, order="C")

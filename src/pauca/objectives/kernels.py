@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pauca.losses.kernels import compiled, is_finite, loss_of, slopes_of, weigh
-from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS
-
-TINY = float(np.finfo(float).tiny)
+from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS, TINY
 
 
 class Data(NamedTuple):

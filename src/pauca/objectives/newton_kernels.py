@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, weigh
+from pauca.losses.kernels import compiled, slopes_of, weigh
 from pauca.objectives.kernels import Data, add_columns, dot, find_gradient, find_value
 from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE
@@ -169,7 +169,8 @@ def minimise(
     """The minimum from ``coef`` with its ``scores`` and, where it is ``known``, about its Hessian, all in place.
 
     ``about`` is about the value of the start, ``longest`` the most steps that may be needed. Fills ``found`` with the
-    value, and what one more step would gain; returns how the steps have ended.
+    value, and what one more step would gain; returns how the steps have ended. The Hessian of a minimum where it is
+    ``cheap`` is the one there.
     """
     columns = data.columns
     q, n = columns.shape
@@ -235,6 +236,9 @@ def minimise(
                 for i in range(n):
                     scores[i] = there[i]
                 found[0], found[1] = value, 0.0
+                if cheap:
+                    slopes_of(data, scores, force, curvature)
+                    find_hessian(data, curvature, penalty, there, force, hessian)
                 return AT_MINIMUM
             about = value
         if nothing_left:

@@ -162,8 +162,11 @@ class OneOutput:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
         scores = coef @ self._columns
         value = self._value(coef, scores)
-        left = 0.0 if predicted is None else min(predicted, 0.5 * value)
-        return Minimum(coef[None], scores[None], value, hessian[None], predicted is None, left)
+        if predicted is not None:
+            return Minimum(coef[None], scores[None], value, hessian[None], False, min(predicted, 0.5 * value))
+        if self.cheap:
+            hessian = self._hessian(scores, self._loss.curvature(self._y, scores))
+        return Minimum(coef[None], scores[None], value, hessian[None], exactly=self.cheap)
 
 
 def _direction(hessian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:

@@ -348,7 +348,7 @@ class SmoothObjective:
         weights = self.design.weights
         return max(share, self.smooth.undecided * float(weights[weights > 0].min()))
 
-    @property
+    @cached_property
     def free(self) -> int:
         """Number of columns before those of the units: one for an intercept."""
         return int(self.center and not self.smooth.shift_invariant)

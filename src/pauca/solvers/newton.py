@@ -127,12 +127,14 @@ class Minimum:
     """What one more step would gain by the Hessian, where the steps ended early."""
     basis: np.ndarray | None = None
     """For an exact minimum of a piecewise linear loss: rows of the data at their kinks, shape (C, q)."""
+    exactly: bool = False
+    """Whether the Hessian is known to be that of the minimum itself."""
 
     def but(self, *, scores: np.ndarray | None = None, hessian: np.ndarray | None = None) -> Minimum:
         """The same with other scores or another Hessian; ``replace`` would take five times as long."""
         scores = self.scores if scores is None else scores
         hessian = self.hessian if hessian is None else hessian
-        return Minimum(self.coef, scores, self.value, hessian, self.converged, self.predicted, self.basis)
+        return Minimum(self.coef, scores, self.value, hessian, self.converged, self.predicted, self.basis, self.exactly)
 
 
 def joined(minima: list[Minimum]) -> Minimum:

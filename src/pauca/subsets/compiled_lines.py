@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed
+from pauca.compiled import Kernels, count_missed, plain
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import compiled_curve
-from pauca.objectives import plain
 
 # About what a kernel saves of a call, and for each number that is looked at, in seconds.
 SAVED_BY_CALL = 3e-4

@@ -41,6 +41,9 @@ TRUSTED_BELOW = 0.3
 SAFETY_FACTOR = 4.0
 
 
+TINY = float(np.finfo(float).tiny)
+
+
 class CoordinateSearch:
     """The functions ``t -> Q(w + t e_j)`` around one model of one output.
 
@@ -66,7 +69,7 @@ class CoordinateSearch:
         self,
         slope: np.ndarray,
         curvature: np.ndarray,
-        price: np.ndarray,
+        price: np.ndarray | None,
         likely: np.ndarray | None = None,
         count: int = 1,
     ) -> np.ndarray:
@@ -79,36 +82,36 @@ class CoordinateSearch:
         """
         # To find the best of all, rough gains will do but for those that come close to it.
         within = ROUGH_GAIN_TOLERANCE if count == 1 else GAIN_TOLERANCE
-        every = np.arange(len(slope))
         if likely is None:
-            most = self.ceiling(slope, curvature, every)
+            most = self.ceiling(slope, curvature, slice(None))
         else:
-            most = np.minimum(likely, self._ridge_ceiling(slope, every))
-        most = np.where(np.isfinite(slope), most / price, -np.inf)
+            most = np.minimum(likely, self._ridge_ceiling(slope))
+        most = _per_price(most, price)
+        most[~np.isfinite(slope)] = -np.inf
         gains, best = np.zeros(len(slope)), 0.0
         width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
         width = min(width, LARGEST_FIRST_BLOCK)
-        unseen, seen = most > 0, np.zeros(0)
+        seen = np.zeros(0)
         while True:
             # Of many features few may still win: only these are put in order.
-            order = np.flatnonzero(unseen & (most >= best * (1 - TIED_WITHIN)))
+            (order,) = (most >= max(best * (1 - TIED_WITHIN), TINY)).nonzero()
             if not len(order):
                 return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
             some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
-            unseen[some] = False
-            seen = np.concatenate([seen, gains[some] / price[some]])
+            most[some] = -np.inf
+            seen = np.concatenate([seen, _per_price(gains[some], price, some)])
             best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
             width = min(2 * width, widest)
 
     def _with_exact_best(
-        self, gains: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray
+        self, gains: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray | None
     ) -> np.ndarray:
         """Rough gains of which those that may be the highest per price, if there are several, are found exactly."""
         (close,) = gains.nonzero()
-        per_price, slopes = gains[close] / price[close], slope[close]
+        per_price, slopes = _per_price(gains[close], price, close), slope[close]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            missed = ROUGH_GAIN_TOLERANCE * 0.5 * slopes * slopes / curvature[close] / price[close]
+            missed = _per_price(ROUGH_GAIN_TOLERANCE * 0.5 * slopes * slopes / curvature[close], price, close)
         close = close[~(per_price + missed < per_price.max(initial=0.0))]
         if len(close) > 1:
             width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
@@ -116,7 +119,7 @@ class CoordinateSearch:
                 gains[part] = self.gains(part, slope[part], curvature[part])
         return gains
 
-    def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
+    def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
 
         The curvature falls no faster than by ``e^(-M |z t|)``, see ``Loss.concordance_at``. With ``R = M max |z|`` and
@@ -130,13 +133,13 @@ class CoordinateSearch:
         return self._ceiling_by(self._loss.likely_concordance_at(self._of_rows), slope, curvature, features)
 
     def _ceiling_by(
-        self, concordance: float | None, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray
+        self, concordance: float | None, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray | slice
     ) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self._rate(features, concordance)
             return self._ceiling(slope, curvature, rate, self._objective.penalty[features])
 
-    def _rate(self, features: np.ndarray, concordance: float | None) -> np.ndarray | None:
+    def _rate(self, features: np.ndarray | slice, concordance: float | None) -> np.ndarray | None:
         """How fast curvatures along some columns may change; None where there is no bound."""
         return None if concordance is None else concordance * self._objective.design.extent()[features]
 
@@ -156,10 +159,12 @@ class CoordinateSearch:
             found = np.where(x < 1, np.minimum(curvature / (rate * rate) * exact, by_ridge), by_ridge)
         return np.where(slope == 0, 0.0, found)
 
-    def _ridge_ceiling(self, slope: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """An upper bound of what is left to gain, whatever the curvature of the loss."""
+    def _ridge_ceiling(self, slope: np.ndarray) -> np.ndarray:
+        """An upper bound of what is left to gain along every column, whatever the curvature of the loss."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.where(slope == 0, 0.0, 0.5 * slope * slope / self._objective.penalty[features])
+            found = 0.5 * slope * slope / self._objective.penalty
+        found[slope == 0] = 0.0
+        return np.asarray(found)
 
     def vague_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
@@ -376,6 +381,10 @@ class WholeColumnSearch(CoordinateSearch):
         if gains is not None:
             return gains
         return self._line_gains(self._whole_columns(columns), features, slope, curvature, within)
+
+
+def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
+    return gains if price is None else gains / price[features]
 
 
 def _highest(scores: np.ndarray, count: int) -> np.ndarray:

@@ -30,7 +30,14 @@ def diverged(fits: FitCache, fit: Fit) -> bool:
         return False
     if objective.smooth.coupled and np.ptp(fits.scores(fit)) > LARGEST_SCORE_RANGE:
         return True
-    step = _step_without_ridge(objective, fit, fits.exact_hessian(fit))
+    ridge = _small_ridge(objective, fit)
+    # The step by the Hessian with the ridge; where the ridge is next to nothing of it, so is the rest of the way.
+    inverse = fits.inverse_hessian(fit)
+    step = inverse @ (ridge * fit.coef.reshape(len(inverse), -1))[:, :, None]
+    share = float(np.abs(inverse).sum(axis=2).max()) * float(ridge.max())
+    if share < 0.5 and float(np.abs(step).max()) < 0.5 * DIVERGING_STEP / LARGEST_ENTRY:
+        return False
+    step = _step_without_ridge(fit, fits.exact_hessian(fit), ridge)
     if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:
         return False
     return fits.largest_change(fit, step) > DIVERGING_STEP
@@ -44,12 +51,17 @@ def _at_a_bound(objective: SmoothObjective, fit: Fit) -> bool:
     return bool(np.any((coef <= lower) | (coef >= upper)))
 
 
-def _step_without_ridge(objective: SmoothObjective, fit: Fit, hessian: np.ndarray) -> np.ndarray:
+def _small_ridge(objective: SmoothObjective, fit: Fit) -> np.ndarray:
+    """The ridge of every coefficient, of one output after the other where they share a block of the Hessian."""
+    penalty = np.zeros(fit.coef.shape[1])
+    penalty[objective.free :] = objective.penalty[objective.units.of(fit.units)]
+    return np.concatenate([penalty] * len(fit.coef)) if objective.smooth.joint else penalty
+
+
+def _step_without_ridge(fit: Fit, hessian: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """How the coefficients would move if there were next to no ridge, shape (C, q)."""
-    penalty = np.concatenate([np.zeros(objective.free), objective.penalty[objective.units.of(fit.units)]])
-    blocks = fit.coef.reshape(len(hessian), -1)
-    ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
     # A thousandth of the ridge stays, so that the Hessian remains positive definite.
     loose = hessian - (1 - 1e-3) * np.diag(ridge)
-    step: np.ndarray = solve_or_nearest(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
+    pull = ridge * fit.coef.reshape(len(hessian), -1)
+    step: np.ndarray = solve_or_nearest(loose, pull[:, :, None]).reshape(fit.coef.shape)
     return step

@@ -68,6 +68,8 @@ PREVIEWS_OF_A_MODEL = 16
 # Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
 
+TINY = float(np.finfo(float).tiny)
+
 V = TypeVar("V")
 
 
@@ -101,7 +103,8 @@ class FitCache:
         """The model without units."""
         self._known = RecentTable[Fit]({frozenset(): self.null})
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
-        self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
+        self._previews = RecentTable[dict[int, Preview | Solution]]()
+        """By support: with each unit that was added, and under ``~unit`` without each of its own."""
         self._inverses = RecentTable[np.ndarray]()
         self._removal_costs = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
@@ -138,17 +141,6 @@ class FitCache:
     def _nearly_separable(self, value: float) -> bool:
         return self.objective.smooth.joint and value < NEARLY_SEPARABLE * self.null.value
 
-    def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
-        """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
-
-        It is the same whatever was fitted before.
-        """
-        known = self._previews_from(fit)
-        if support not in known:
-            self.exact_hessian(fit)
-            known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
-        return known[support]
-
     @cached_property
     def _together(self) -> bool:
         """Whether previews are made together."""
@@ -157,40 +149,52 @@ class FitCache:
         return one_block and objective.units.single and objective.bounds is None and not objective.smooth.narrow
 
     def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
-        """Previews of a fit with each of some units added: many at once where that is possible."""
-        return self._preview_each(fit, units, [frozenset([*fit.units, unit]) for unit in units], added=True)
+        """About the minima with each of some units more: a few steps from a fit, many at once where that is possible.
+
+        They are the same whatever was fitted before.
+        """
+        return self._preview_each(fit, list(units))
 
     def preview_removals(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
-        """Previews of a fit without each of some of its units: many at once where that is possible."""
-        return self._preview_each(fit, units, [frozenset(fit.units) - {unit} for unit in units], added=False)
+        """The same without each of some of its units."""
+        return self._preview_each(fit, [~unit for unit in units])
 
-    def _preview_each(
-        self, fit: Fit, units: Sequence[int], supports: list[frozenset[int]], *, added: bool
-    ) -> list[Preview | Solution]:
-        if not self._together:
-            return [self.preview(fit, support) for support in supports]
+    def _preview_each(self, fit: Fit, changes: list[int]) -> list[Preview | Solution]:
+        """Previews of a fit with each of some units, or without each of its units u that are given as ``~u``."""
         known = self._previews_from(fit)
-        unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
-        if unknown and not added and self._nearly_separable(fit.value):
-            known.update({support: self._newton_preview(fit, support) for support in unknown})
-        elif unknown:
-            make = self._previews_with if added else self._previews_without
-            accuracy = ROUGH_IF_FLAT if self.objective.smooth.flat else ROUGH
-            together = make(fit, list(unknown.values()), accuracy)
-            known.update(zip(unknown, together.each(), strict=True))
-            if not added and not self.objective.smooth.joint:
-                # A removal may lead far, where Newton's steps are worth their Hessians.
-                for support, there in zip(unknown, together.reached(accuracy.within), strict=True):
-                    if not there:
-                        del known[support]
-                        self.preview(fit, support)
-        return [known[support] for support in supports]
+        unknown = [change for change in changes if change not in known]
+        if unknown:
+            removed = unknown[0] < 0
+            if not self._together:
+                known.update({change: self._newton_preview(fit, change, ROUGH) for change in unknown})
+            elif removed and self._nearly_separable(fit.value):
+                known.update({change: self._separable_preview(fit, change) for change in unknown})
+            else:
+                known.update(zip(unknown, self._together_from(fit, unknown, removed=removed), strict=True))
+        return [known[change] for change in changes]
 
-    def _newton_preview(self, fit: Fit, support: frozenset[int]) -> Solution:
+    def _together_from(self, fit: Fit, changes: list[int], *, removed: bool) -> list[Preview | Solution]:
+        accuracy = ROUGH_IF_FLAT if self.objective.smooth.flat else ROUGH
+        if not removed:
+            return list(self._previews_with(fit, changes, accuracy).each())
+        together = self._previews_without(fit, [~change for change in changes], accuracy)
+        found: list[Preview | Solution] = list(together.each())
+        if not self.objective.smooth.joint:
+            # A removal may lead far, where Newton's steps are worth their Hessians.
+            for place in np.flatnonzero(~together.reached(accuracy.within)).tolist():
+                found[place] = self._newton_preview(fit, changes[place], ROUGH)
+        return found
+
+    def _newton_preview(self, fit: Fit, change: int, accuracy: Accuracy) -> Solution:
+        """A preview by a few steps with the Hessian of the fit."""
+        self.exact_hessian(fit)
+        return self._search(changed_by(fit.units, change), fit, accuracy)
+
+    def _separable_preview(self, fit: Fit, change: int) -> Solution:
         """A preview by Newton steps: of nearly separated classes the Hessian of the fit tells little without a unit."""
         solved = self._solved(fit)
         near = replace(solved, minimum=replace(solved.minimum, hessian=None), inverse=self.inverse_hessian(fit)[0])
-        return self._search(tuple(sorted(support)), near, ROUGH_BY_NEWTON)
+        return self._search(changed_by(fit.units, change), near, ROUGH_BY_NEWTON)
 
     def _previews_with(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
@@ -235,7 +239,7 @@ class FitCache:
             self.inverse_hessian(fit)[0],
         )
 
-    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Preview | Solution]:
+    def _previews_from(self, fit: Fit) -> dict[int, Preview | Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
         self._previews.keep(key, found, self._most_previewed)
@@ -262,7 +266,7 @@ class FitCache:
         together = self._previews_without(fit, units, replace(accuracy, most_steps=MOST_REPORTED_STEPS))
         values, predicted = together.found.value, together.found.predicted
         risen = np.maximum(values - predicted - fit.value, 0.0)
-        within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
+        within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, TINY))
         found = values.tolist()
         for place in np.flatnonzero(~(predicted <= within * values)).tolist():
             overflowed = not np.isfinite(values[place])
@@ -276,7 +280,7 @@ class FitCache:
         found = []
         for unit, preview in zip(units, self.preview_removals(fit, units), strict=True):
             risen = max(preview.value - fit.value, 0.0)
-            within = max(accuracy.within, IMPORTANCE_WITHIN * risen / max(preview.value, np.finfo(float).tiny))
+            within = max(accuracy.within, IMPORTANCE_WITHIN * risen / max(preview.value, TINY))
             found.append(self._value_without(fit, unit, preview, replace(accuracy, within=within)))
         return found
 
@@ -313,7 +317,7 @@ class FitCache:
         found = self._inverses.get(key)
         if found is None:
             found = inverse_of(self.exact_hessian(fit))
-            self._inverses.keep(key, found, LEAST_KEPT)
+            self._inverses.remember(key, found, found.nbytes)
         return found
 
     def reported(self, fit: Fit) -> float:
@@ -332,9 +336,9 @@ class FitCache:
         return problem.value(coef, problem.scores(coef))
 
     def on_rows(self, fit: Fit) -> tuple[Rows, np.ndarray]:
-        """The rows of a fit of one output, and its scores on them, shape (G,)."""
+        """The rows of a fit, and its scores on them, shape (C, G)."""
         solved = self._solved(fit)
-        return solved.rows, solved.minimum.scores[0]
+        return solved.rows, solved.minimum.scores
 
     def gain_alone(self, fit: Fit, unit: int) -> float:
         """How far the value falls if the coefficients of one more unit move and all others stay."""
@@ -407,11 +411,15 @@ class FitCache:
 
     def _keep(self, key: frozenset[int], solved: Solution) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
+        if solved.minimum.exactly:
+            self._exact.add(key)
 
     def _search(self, units: tuple[int, ...], near: Fit | Preview | Solution, accuracy: Accuracy) -> Solution:
         check_time()
         if isinstance(near, Fit):
-            near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
+            previews = self._previews.get(frozenset(near.units), {})
+            change = change_between(near.units, units) if previews else None
+            near = near if change is None else previews.get(change, near)
         before, objective = self._solved(near), self.objective
         if isinstance(near, Fit) and before.minimum.hessian is None and not frozenset(before.units) <= set(units):
             self.exact_hessian(near)
@@ -439,6 +447,20 @@ class FitCache:
         return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
 
 
+def changed_by(units: Sequence[int], change: int) -> tuple[int, ...]:
+    """Ascending units with one more, or without the unit u that is given as ``~u``."""
+    return tuple(sorted([*units, change])) if change >= 0 else tuple(unit for unit in units if unit != ~change)
+
+
+def change_between(before: Sequence[int], units: Sequence[int]) -> int | None:
+    """What changes one set of units to another, in the same form; None if that is not a single unit."""
+    differing = set(before).symmetric_difference(units)
+    if len(differing) != 1:
+        return None
+    (unit,) = differing
+    return unit if len(units) > len(before) else ~unit
+
+
 def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, inverse: np.ndarray) -> np.ndarray:
     """By how much the value would rise without each unit of a model, to second order, in the order of its units.
 
@@ -447,7 +469,7 @@ def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, invers
     coef, free = solved.minimum.coef, objective.free
     if objective.units.single and len(inverse) == objective.n_outputs:
         variance = np.einsum("cii->ci", inverse)[:, free:]
-        return 0.5 * np.sum(coef[:, free:] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
+        return 0.5 * np.sum(coef[:, free:] ** 2 / np.maximum(variance, TINY), axis=0)
     owner = objective.units.owner[objective.units.of(solved.units)]
     return np.array([_removal_cost(inverse, coef, free + np.flatnonzero(owner == unit)) for unit in solved.units])
 

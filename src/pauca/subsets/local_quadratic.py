@@ -8,13 +8,18 @@ from typing import Protocol
 import numpy as np
 
 from pauca.constraints.units import Units
-from pauca.design import Design
+from pauca.design import Design, Entries
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
+from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
+from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
+
+# Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
+WHOLE_NUMBERS = 1 << 17
 
 Blocks = list[np.ndarray]
 """For each class of units of one size m: shape (C, units, m, m)."""
@@ -42,17 +47,23 @@ class UnitBlocks:
         self.usable = units.any(design.usable)
         """Mask of the units with at least one column that varies."""
         sizes = units.sizes()
-        self._classes: list[tuple[np.ndarray, np.ndarray]] = []
+        self._classes: list[tuple[np.ndarray | slice, np.ndarray]] = []
         for size in np.unique(sizes[sizes > 0]):
             members = np.flatnonzero(sizes == size)
-            self._classes.append((members, units.of(members).reshape(len(members), size)))
+            columns = units.of(members).reshape(len(members), size)
+            # All columns in order are taken as they are.
+            self._classes.append((slice(None) if units.single else members, columns))
         self._products = [_products_within(design, columns) for _, columns in self._classes]
 
     def scaled(self, curvature: np.ndarray, penalty: np.ndarray) -> Blocks:
         """``curvature`` of shape (C,) times the products of the columns within every unit, and the penalty."""
         blocks = []
-        for (_, columns), products in zip(self._classes, self._products, strict=True):
+        for (members, columns), products in zip(self._classes, self._products, strict=True):
             size = columns.shape[1]
+            if size == 1:
+                # Standardised columns.
+                blocks.append((curvature[:, None] + penalty[_lines(members, columns)])[..., None, None])
+                continue
             block = curvature[:, None, None, None] * products
             block[..., range(size), range(size)] += penalty[columns]
             blocks.append(block)
@@ -61,10 +72,10 @@ class UnitBlocks:
     def reduce(self, blocks: Blocks, half: np.ndarray) -> Blocks:
         """``blocks - half' half`` within every unit, for ``half`` of shape (C, p, d)."""
         reduced = []
-        for (_, columns), block in zip(self._classes, blocks, strict=True):
+        for (members, columns), block in zip(self._classes, blocks, strict=True):
             if columns.shape[1] == 1:
                 # Of all columns: to gather these would take longer.
-                change = np.einsum("cpu,cpu->cu", half, half)[:, columns[:, 0], None, None]
+                change = (half * half).sum(axis=1)[:, _lines(members, columns), None, None]
             else:
                 part = half[:, :, columns]
                 change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
@@ -81,20 +92,31 @@ class UnitBlocks:
         num = feasible_slope(num, bounds)
         for (members, columns), block, before in zip(self._classes, den, own, strict=True):
             if columns.shape[1] == 1:
-                lines = columns[:, 0]
-                gains[members] = _line_gains(num[:, lines], block[..., 0, 0], before[..., 0, 0], _of(bounds, lines))
+                lines = _lines(members, columns)
+                whole = None if block is before else before[..., 0, 0]
+                gains[members] = _line_gains(num[:, lines], block[..., 0, 0], whole, _of(bounds, lines))
             else:
                 gains[members] = _block_gains(num[:, columns], block, before)
         return gains
 
 
-def _of(bounds: Bounds | None, columns: np.ndarray) -> Bounds | None:
+def _lines(members: np.ndarray | slice, columns: np.ndarray) -> np.ndarray | slice:
+    """The columns of units of one column."""
+    return members if isinstance(members, slice) else columns[:, 0]
+
+
+def _of(bounds: Bounds | None, columns: np.ndarray | slice) -> Bounds | None:
     return None if bounds is None else (bounds[0][columns], bounds[1][columns])
 
 
-def _line_gains(slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray, bounds: Bounds | None) -> np.ndarray:
-    """Gains of single columns from arrays of shape (C, ..., columns), summed over the outputs."""
-    usable = curvature > DEPENDENT_BELOW * whole
+def _line_gains(
+    slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray | None, bounds: Bounds | None
+) -> np.ndarray:
+    """Gains of single columns from arrays of shape (C, ..., columns), summed over the outputs.
+
+    Columns that keep next to nothing of their ``whole`` curvature gain nothing; None where they keep all of it.
+    """
+    usable = curvature > (0.0 if whole is None else DEPENDENT_BELOW * whole)
     curvature = np.where(usable, curvature, np.inf)
     if bounds is None:
         return 0.5 * (slope * slope / curvature).sum(axis=0)
@@ -169,13 +191,14 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows) -> None:
+    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows, columns: ColumnEntries) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks
         self._gram = gram
+        self._columns = columns
         self._pool = fits.pool
-        self.scores = fits.scores(fit)
+        self._rows, self._scores = fits.on_rows(fit)
         self._features = self._objective.units.of(fit.units)
         self._refined: dict[int, float] = {}
 
@@ -183,34 +206,47 @@ class LocalQuadratic:
     def slope(self) -> np.ndarray:
         """Minus the gradient, shape (C, d)."""
         objective = self._objective
-        force = objective.smooth.derivative(objective.y, self.scores) * objective.design.weights
+        force = self._rows.to_data(objective.smooth.derivative(self._rows.y, self._scores)) * objective.design.weights
         slope = -objective.design.products(force)
         penalty = objective.penalty[self._features]
         slope[:, self._features] -= penalty * self._fit.coef[:, objective.free :]
         return slope
 
     @cached_property
-    def weights(self) -> np.ndarray:
-        """Curvature of the weighted losses, shape (C, n), or (1, n) where it is the same for all outputs."""
-        objective = self._objective
-        v = objective.design.weights
-        if objective.smooth.quadratic:
-            return v[None]
-        return v * objective.smooth.broad_curvature(objective.y, self.scores, v)
+    def _curvature(self) -> np.ndarray:
+        """That of the losses of the model's rows, shape (C, G), or (1, G) where it is the same for all outputs."""
+        rows, smooth = self._rows, self._objective.smooth
+        if smooth.quadratic:
+            return np.ones((1, len(rows.weights)))
+        return smooth.broad_curvature(rows.y, self._scores, rows.weights)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """The same times the weights of the rows."""
+        return np.asarray(self._rows.weights * self._curvature)
+
+    @cached_property
+    def mean_curvature(self) -> np.ndarray:
+        """Of each output, shape (C,)."""
+        return np.asarray(self._weights.sum(axis=1))
+
+    @cached_property
+    def _of_data(self) -> np.ndarray:
+        """Curvature of the weighted losses of all rows of the data, shape (C, n)."""
+        return np.asarray(self._rows.to_data(self._curvature) * self._objective.design.weights)
 
     @cached_property
     def own(self) -> Blocks:
         """About the Hessian within every unit."""
-        mean = self.weights.sum(axis=1)
-        return self._blocks.scaled(mean, self._objective.penalty)
+        return self._blocks.scaled(self.mean_curvature, self._objective.penalty)
 
     def exact_own(self) -> np.ndarray:
         """The second derivative along every column, shape (C, d)."""
         objective = self._objective
-        own = objective.design.squares(self.weights) + objective.penalty
+        own = objective.design.squares(self._of_data) + objective.penalty
         if objective.smooth.coupled:
             for some in few_at_a_time(np.arange(own.shape[1]), objective.design.n_rows):
-                shared = objective.smooth.row_coupling(self.scores[0], objective.design.columns(some))
+                shared = objective.smooth.row_coupling(self._scores[0], objective.design.columns(some))
                 assert shared is not None
                 own[:, some] -= np.einsum("dt,dt->d", shared, shared)
         return own
@@ -233,71 +269,139 @@ class LocalQuadratic:
         return np.array([self._refined[unit] for unit in units])
 
     def _refine(self, units: list[int]) -> np.ndarray:
-        chosen = self._pool.gather(self._fit.units)
-        hessians = [self._hessian(chosen, output) for output in range(len(self.weights))]
-        parts = few_at_a_time(units, self._objective.design.n_rows)
-        return np.concatenate([self._refine_some(some, chosen, hessians) for some in parts])
-
-    def _refine_some(
-        self, units: list[int], chosen: np.ndarray, hessians: list[tuple[np.ndarray, np.ndarray | None]]
-    ) -> np.ndarray:
-        objective, features = self._objective, self._objective.units.of(units)
-        z = self._pool.gather(units)[objective.free :]
-        left, own = np.empty((len(self.weights), len(features))), np.empty((len(self.weights), len(features)))
-        for output, (row, (hessian, coupling)) in enumerate(zip(self.weights, hessians, strict=True)):
-            weighted = z * row
-            cross = chosen @ weighted.T
-            own[output] = np.vecdot(weighted, z) + objective.penalty[features]
-            if coupling is not None:
-                new = objective.smooth.row_coupling(self.scores[output], z)
-                assert new is not None
-                cross -= coupling @ new.T
-                own[output] -= np.einsum("bt,bt->b", new, new)
-            left[output] = own[output] - np.einsum("qb,qb->b", cross, solve_or_nearest(hessian, cross))
-        slope = feasible_slope(self.slope, objective.bounds)[:, features]
-        return _line_gains(slope, left, own, _of(objective.bounds, features))
+        gains = np.empty(len(units))
+        for places, columns in self._parts(units, len(self._rows.weights)):
+            features = columns.features
+            left, own = np.empty((len(self._weights), len(features))), np.empty((len(self._weights), len(features)))
+            for output in range(len(self._weights)):
+                cross, squares = columns.cross(output), columns.squares(output)
+                own[output] = squares + self._objective.penalty[features]
+                left[output] = own[output] - np.einsum(
+                    "qb,qb->b", cross, solve_or_nearest(self._hessians[output], cross)
+                )
+            bounds = _of(self._objective.bounds, features)
+            gains[places] = _line_gains(feasible_slope(self.slope[:, features], bounds), left, own, bounds)
+        return gains
 
     def pair_gains(self, units: list[int]) -> np.ndarray:
         """What each two of a few units of one column gain together by the Hessian itself: (b, b), 0 on the diagonal."""
-        objective, features = self._objective, self._objective.units.of(units)
-        z, chosen = self._pool.gather(units)[objective.free :], self._pool.gather(self._fit.units)
-        gains = np.zeros((len(features), len(features)))
-        slopes = self.slope[:, features]
-        for output, row in enumerate(self.weights):
-            hessian, coupling = self._hessian(chosen, output)
-            weighted = z * row
-            cross, left = chosen @ weighted.T, weighted @ z.T
-            if coupling is not None:
-                new = objective.smooth.row_coupling(self.scores[output], z)
-                assert new is not None
-                cross -= coupling @ new.T
-                left -= new @ new.T
-            own = left.diagonal() + objective.penalty[features]
-            left -= cross.T @ solve_or_nearest(hessian, cross)
-            for slope in slopes if len(self.weights) == 1 else slopes[[output]]:
-                gains += _pair_gains(slope, left, left.diagonal() + objective.penalty[features], own)
+        parts = self._parts(units, 1)
+        columns = parts[0][1] if len(parts) == 1 else _Whole(self, units)
+        features, gains = columns.features, np.zeros((len(units), len(units)))
+        slopes, penalty = self.slope[:, features], self._objective.penalty[features]
+        alone, own = np.empty((2, len(self._weights), len(units)))
+        for output in range(len(self._weights)):
+            cross, left = columns.cross(output), columns.products(output)
+            own[output] = left.diagonal() + penalty
+            left -= cross.T @ solve_or_nearest(self._hessians[output], cross)
+            alone[output] = left.diagonal() + penalty
+            for slope in slopes if len(self._weights) == 1 else slopes[[output]]:
+                gains += _pair_gains(slope, left, alone[output], own[output])
+        self._refined.update(zip(units, _line_gains(slopes, alone, own, None).tolist(), strict=True))
         return gains
 
-    def _hessian(self, chosen: np.ndarray, output: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """The Hessian of an output on the chosen columns, and how rows that depend on each other couple them."""
-        objective = self._objective
-        hessian = weighted_gram(chosen, self.weights[output])
+    def _parts(self, units: list[int], n_rows: int) -> list[tuple[np.ndarray, _Whole | _Listed]]:
+        """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
+        features = self._objective.units.of(units)
+        whole, entries = np.ones(len(features), dtype=bool), list[Entries]()
+        long = len(features) * self._objective.design.n_rows > WHOLE_NUMBERS
+        if long and not self._objective.smooth.coupled:
+            whole, _, entries = self._columns.parts(features)
+        places, others = np.flatnonzero(whole), np.flatnonzero(~whole)
+        parts: list[tuple[np.ndarray, _Whole | _Listed]] = [
+            (some, _Whole(self, [units[place] for place in some.tolist()]))
+            for some in few_at_a_time(places, self._objective.design.n_rows)
+        ]
+        for some, listed in zip(few_at_a_time(others, n_rows), few_at_a_time(entries, n_rows), strict=True):
+            parts.append((some, _Listed(self, features[some], listed)))
+        return parts
+
+    @cached_property
+    def _hessians(self) -> list[np.ndarray]:
+        """The Hessian of each output on the chosen columns."""
+        objective, found = self._objective, []
+        chosen = self._pool.gather(self._fit.units, self._rows)
         penalty = np.concatenate([objective.free_penalty, objective.penalty[self._features]])
-        hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
-        coupling = objective.smooth.row_coupling(self.scores[output], chosen) if objective.smooth.coupled else None
-        return (hessian, None) if coupling is None else (hessian - coupling @ coupling.T, coupling)
+        for output, row in enumerate(self._weights):
+            hessian = weighted_gram(chosen, row)
+            hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
+            shared = objective.smooth.row_coupling(self._scores[output], chosen) if objective.smooth.coupled else None
+            found.append(hessian if shared is None else hessian - shared @ shared.T)
+        return found
 
     @cached_property
     def _half(self) -> np.ndarray:
         """``M c G_S:`` with ``M' M`` the inverse of the Hessian's block on S, shape (C, q, d)."""
         rows = self._gram.rows(self._features)
-        mean = self.weights.sum(axis=1)
         penalty = self._objective.penalty[self._features]
         block = rows[:, self._features]
-        halves = np.empty((len(mean), *rows.shape))
-        for curvature, half in zip(mean, halves, strict=True):
+        halves = np.empty((len(self.mean_curvature), *rows.shape))
+        for curvature, half in zip(self.mean_curvature, halves, strict=True):
             hessian = curvature * block
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
             # To invert the small factor and multiply takes a third of the time of a solution for all columns.
             np.matmul(curvature * np.linalg.inv(np.linalg.cholesky(hessian)), rows, out=half)
         return halves
+
+
+class _Whole:
+    """Whole columns beside those of a model."""
+
+    def __init__(self, quadratic: LocalQuadratic, units: list[int]) -> None:
+        self._quadratic = quadratic
+        self.features = quadratic._objective.units.of(units)
+        self._z = quadratic._pool.gather(units)[quadratic._objective.free :]
+        self._chosen = quadratic._pool.gather(quadratic._fit.units)
+
+    def cross(self, output: int) -> np.ndarray:
+        """Products with the chosen columns, shape (q, b)."""
+        cross = self._chosen @ (self._z * self._quadratic._of_data[output]).T
+        shared, chosen = self._shared(output, self._z), self._shared(output, self._chosen)
+        return cross if shared is None or chosen is None else cross - chosen @ shared.T
+
+    def squares(self, output: int) -> np.ndarray:
+        """Products of each column with itself, shape (b,)."""
+        squares = np.vecdot(self._z * self._quadratic._of_data[output], self._z)
+        shared = self._shared(output, self._z)
+        return np.asarray(squares if shared is None else squares - np.vecdot(shared, shared))
+
+    def products(self, output: int) -> np.ndarray:
+        """Products of each two columns, shape (b, b)."""
+        products = (self._z * self._quadratic._of_data[output]) @ self._z.T
+        shared = self._shared(output, self._z)
+        return np.asarray(products if shared is None else products - shared @ shared.T)
+
+    def _shared(self, output: int, z: np.ndarray) -> np.ndarray | None:
+        """How rows that depend on each other couple columns."""
+        smooth = self._quadratic._objective.smooth
+        return smooth.row_coupling(self._quadratic._scores[output], z) if smooth.coupled else None
+
+
+class _Listed:
+    """The same for columns most of whose rows have one value: the rows of the model stand for all others."""
+
+    def __init__(self, quadratic: LocalQuadratic, features: np.ndarray, entries: list[Entries]) -> None:
+        self._quadratic = quadratic
+        self.features = features
+        self._columns = ListedColumns.of(entries)
+        rows, of_row = self._columns.rows, quadratic._rows.of_row
+        self._groups = rows if of_row is None else of_row[rows]
+        self._chosen = quadratic._pool.gather(quadratic._fit.units, quadratic._rows)
+
+    def cross(self, output: int) -> np.ndarray:
+        """Products with the chosen columns, shape (q, b)."""
+        sums = self._columns.sums(self._of_entries(output), self._groups, self._quadratic._weights[output])
+        return np.asarray(self._chosen @ sums.T)
+
+    def squares(self, output: int) -> np.ndarray:
+        """Products of each column with itself, shape (b,)."""
+        return self._columns.squares(self._of_entries(output), float(self._quadratic.mean_curvature[output]))
+
+    def products(self, output: int) -> np.ndarray:
+        """Products of each two columns, shape (b, b)."""
+        n_rows = self._quadratic._objective.design.n_rows
+        return self._columns.products(self._of_entries(output), float(self._quadratic.mean_curvature[output]), n_rows)
+
+    def _of_entries(self, output: int) -> np.ndarray:
+        curvature = self._quadratic._curvature[output, self._groups]
+        return np.asarray(self._quadratic._objective.design.weights[self._columns.rows] * curvature)

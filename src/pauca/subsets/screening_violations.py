@@ -109,12 +109,12 @@ def _gain_of(subset: SmoothSubset, unit: int, unseen: Unseen, rule: str) -> floa
 def _gains(subset: SmoothSubset, unseen: Unseen) -> tuple[np.ndarray, np.ndarray]:
     """Estimated gains of all units, alone and when the chosen ones move with them, shape (U,) each."""
     cache, objective = subset.cache, subset.objective
-    quadratic = LocalQuadratic(cache.fits, subset.fit, cache.blocks, unseen)
+    quadratic = LocalQuadratic(cache.fits, subset.fit, cache.blocks, unseen, cache.columns)
     if objective.units.single:
         quadratic.slope = unseen.slope
         return unseen.calibration * quadratic.own_gains(), unseen.calibration * quadratic.refit_gains
     # Of groups outside nothing is known but their slopes: their columns are taken for uncorrelated.
-    curvature = quadratic.weights.sum(axis=1)[:, None] + objective.penalty
+    curvature = quadratic.mean_curvature[:, None] + objective.penalty
     slope = feasible_slope(unseen.slope, objective.bounds)
     gains = objective.units.totals(0.5 * np.sum(slope * slope / curvature, axis=0))
     return gains, gains

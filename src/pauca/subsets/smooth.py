@@ -88,14 +88,15 @@ class SmoothCache(SubsetCache):
         key = frozenset(fit.units)
         found = self._quadratics.get(key)
         if found is None:
-            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram)
+            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns)
         self._quadratics.keep(key, found, KEPT_QUADRATICS)
         return found
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
         kind = WholeColumnSearch if self.objective.smooth.coupled else CoordinateSearch
-        return kind(self.objective, self.columns, *self.fits.on_rows(fit))
+        rows, scores = self.fits.on_rows(fit)
+        return kind(self.objective, self.columns, rows, scores[0])
 
     @cached_property
     def calibration(self) -> np.ndarray:
@@ -254,13 +255,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if not others or self.objective.bounds is not None:
             # Within bounds a combination of columns may do what they cannot.
             return False
-        return self._may_be_redundant(unit, replaced) and self._cache.fits.pool.is_redundant(unit, others)
-
-    def _may_be_redundant(self, unit: int, replaced: int | None) -> bool:
-        nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value
-        if self.objective.ridge or replaced is not None or nearly_perfect:
-            return True
-        return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
+        may_gain = self.objective.ridge or self.value <= NEARLY_PERFECT * self.null_value
+        if not may_gain and self._decrease_to(frozenset([*others, unit])) > SUSPICIOUS_BELOW * self.value:
+            return False
+        return self._cache.fits.pool.is_redundant(unit, others)
 
     def _independent(self, units: list[int], count: int) -> list[int]:
         if self.objective.bounds is not None:
@@ -290,7 +288,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
         curvature = quadratic.exact_own()[0] if slack is None else quadratic.own[0][0, :, 0, 0]
         likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
-        price = self.limits.per_price(np.ones(len(addable))) ** -1
+        price = None if self.limits.price is None else self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
         return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
 
@@ -396,7 +394,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _find_pair(self) -> Pair | None:
         objective, cache = self.objective, self._cache
-        if np.any(objective.units.sizes() != 1) or not self.limits.trivial or objective.bounds is not None:
+        single = objective.units.single or bool(np.all(objective.units.sizes() == 1))
+        if not single or not self.limits.trivial or objective.bounds is not None:
             return None
         if self.value <= self.perfect_below:
             return None
@@ -410,7 +409,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         gains = np.triu(cache.quadratic(self._fit).pair_gains(units) * np.sqrt(np.outer(known, known)))
         first, second = divmod(first_largest(gains.ravel()), len(units))
         pair = [units[first], units[second]]
-        if not gains[first, second] > 0 or self._independent(pair, 2) != pair:
+        # Without a ridge, two columns that depend on each other gain no more than one.
+        if not gains[first, second] > 0 or (objective.ridge and self._independent(pair, 2) != pair):
             return None
         # The quadratic errs for a pair as it does for its units.
         alone = sum(self.value - preview.value for preview in cache.fits.preview_additions(self._fit, pair))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ MOST_VALUES = 64
 PROBES_WITHIN = float(np.sqrt(2.0 * (1.0 - COPY_ABOVE))) + 1e-7
 
 
-S = TypeVar("S", list[int], Sequence[int], np.ndarray)
+S = TypeVar("S", list[Any], Sequence[int], np.ndarray)
 
 
 def few_at_a_time(items: S, n_rows: int) -> Iterator[S]:
@@ -37,6 +37,18 @@ def few_at_a_time(items: S, n_rows: int) -> Iterator[S]:
     at_once = max(1, GATHERED_NUMBERS // n_rows)
     for start in range(0, len(items), at_once):
         yield items[start : start + at_once]
+
+
+def coded(column: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """The values of a column coded as 0, 1, ... and their number; None where most of the first values are distinct."""
+    values = np.unique(column[: 4 * MOST_VALUES])
+    if len(values) > MOST_VALUES:
+        return None
+    # Most columns have no further values: to look them up takes a fraction of the time of sorting.
+    codes = values.searchsorted(column)
+    if (values.take(codes, mode="clip") != column).any():
+        values, codes = np.unique(column, return_inverse=True)
+    return codes, len(values)
 
 
 class ColumnCache:
@@ -106,13 +118,7 @@ class ColumnCache:
         if feature not in self._codes:
             if feature not in self._positions:
                 self._take([feature], [feature])
-            column = self._rows[self._positions[feature]]
-            some = column[: 4 * MOST_VALUES]
-            if len(set(some.tolist())) > MOST_VALUES:
-                self._codes[feature] = None
-            else:
-                values, codes = np.unique(column, return_inverse=True)
-                self._codes[feature] = (codes, len(values))
+            self._codes[feature] = coded(self._rows[self._positions[feature]])
         return self._codes[feature]
 
     def _take(self, missing: list[int], needed: list[int]) -> None:
@@ -156,13 +162,19 @@ class ColumnCache:
     def _probed(self, unit: int) -> float:
         """The product of a unit's column, scaled to length one, with a random direction: about equal for copies."""
         if unit not in self._probes:
-            self._probes[unit] = float(np.abs(self._weighted([unit])[0] @ self._direction))
+            column = self.gather([unit])[self._objective.free]
+            self._probes[unit] = abs(float(column @ self._direction))
         return self._probes[unit]
 
     @cached_property
     def _direction(self) -> np.ndarray:
+        """A random direction, as columns whose plain products are the weighted ones have it."""
         direction = np.random.default_rng(0).normal(size=self._objective.design.n_rows)
-        return direction / np.linalg.norm(direction)
+        return direction / np.linalg.norm(direction) * self._root_weights
+
+    @cached_property
+    def _root_weights(self) -> np.ndarray:
+        return np.sqrt(self._objective.design.weights)
 
     def _depends(self, unit: int, others: list[int]) -> bool:
         """Whether all columns of a unit are linear combinations of those of others."""
@@ -189,4 +201,4 @@ class ColumnCache:
 
     def _weighted(self, units: list[int]) -> np.ndarray:
         """Columns whose plain products are the weighted ones, shape (q, n)."""
-        return self.gather(units)[self._objective.free :] * np.sqrt(self._objective.design.weights)
+        return self.gather(units)[self._objective.free :] * self._root_weights

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pauca.subsets.fit_cache import FitCache
+from pauca.subsets.fit_cache import TINY, FitCache
 from pauca.subsets.fit_records import Fit, Preview, Solution
 
 # Swaps that are refitted before none is taken to help.
@@ -26,7 +26,7 @@ class SwapSearch:
     def __init__(self, fits: FitCache, fit: Fit) -> None:
         self._fits = fits
         self._fit = fit
-        self._costs = np.maximum(fits.removal_costs(fit), np.finfo(float).tiny)
+        self._costs = np.maximum(fits.removal_costs(fit), TINY)
         self._factor = np.ones(len(fit.units))
         self._calibrated = np.zeros(len(fit.units), dtype=bool)
         self.cheapest = float(self._costs.min())
