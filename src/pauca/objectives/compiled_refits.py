@@ -52,15 +52,15 @@ def preview_compiled(
 
     ``model`` has columns, penalty, coefficients (q,), scores (G,), value and inverse Hessian.
     """
-    if loss.joint:
+    if not has_kernels(loss):
         return None
     columns, penalty, coef, scores, value, inverse = model
     added = len(new) > 0
     b, (q, n) = len(new) if added else len(removed), columns.shape
     kernels = (COUPLED_PREVIEWS if loss.coupled else PREVIEWS).module
-    given = None if kernels is None or not q else _given(kernels, loss, rows.y, rows.weights, columns, scores)
+    given = None if kernels is None or not q else given_rows(loss, rows.y, rows.weights, columns, scores)
     if kernels is None or given is None:
-        count_missed(SAVED_BY_CALL + SAVED_BY_ROW * b * n)
+        count_missed(0.0 if loss.coupled else SAVED_BY_CALL + SAVED_BY_ROW * b * n)
         return None
     p = q + added
     found = np.empty((b, 1, p)), np.empty((b, 1, n)), np.empty(b), np.empty((b, p, p)), np.empty(b)
@@ -101,12 +101,12 @@ def minimise_compiled(
 ) -> Minimum | bool | None:
     """The minimum as ``OneOutput.minimise`` returns it; False without a kernel."""
     q, n = columns.shape
-    if loss.joint or not q or columns.size > MOST_NUMBERS:
+    if not has_kernels(loss) or not q or columns.size > MOST_NUMBERS:
         return False
     kernels = (COUPLED_REFITS if loss.coupled else REFITS).module
-    given = None if kernels is None else _given(kernels, loss, y[None], weights, columns, scores)
+    given = None if kernels is None else given_rows(loss, y[None], weights, columns, scores)
     if kernels is None or given is None:
-        count_missed(SAVED_BY_CALL + SAVED_BY_ROW * n)
+        count_missed(0.0 if loss.coupled else SAVED_BY_CALL + SAVED_BY_ROW * n)
         return False
     coef, moved, found = np.array(start), np.array(given.scores), np.empty(2)
     known = hessian is not None
@@ -171,7 +171,7 @@ def minima_compiled(
     return (coef, hessians) if found else None
 
 
-class _Given(NamedTuple):
+class GivenRows(NamedTuple):
     """What kernels are given of rows, and scores as they see them."""
 
     data: Any
@@ -196,20 +196,27 @@ class _Given(NamedTuple):
         return self.rows is None or self.rows.keep(self.data)
 
 
-def _given(
-    kernels: ModuleType, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, scores: np.ndarray
-) -> _Given | None:
-    """What the kernels are given; None where there are none for the loss."""
+def given_rows(
+    loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, scores: np.ndarray
+) -> GivenRows | None:
+    """What kernels, which are loaded, are given of rows; None where there are none for the loss."""
     if loss.coupled:
         rows = loss.compiled_rows()
         if rows is None:
             return None
         in_order = scores.take(rows.order)
-        return _Given(rows.data(columns.take(rows.order, axis=1), in_order), in_order, rows)
+        return GivenRows(rows.data(columns.take(rows.order, axis=1), in_order), in_order, rows)
     curve = compiled_curve(loss)
     if curve is None:
         return None
-    return _Given(kernels.Data(*curve, plain(y[0]), plain(weights), plain(columns)), plain(scores))
+    from pauca.objectives.kernels import Data
+
+    return GivenRows(Data(*curve, plain(y[0]), plain(weights), plain(columns)), plain(scores))
+
+
+def has_kernels(loss: Loss) -> bool:
+    """Whether there may be kernels for a loss; what coupled ones would save is counted where their rows are."""
+    return loss.coupled or _usable(loss) is not None
 
 
 def _usable(loss: Loss) -> CompiledCurve | None:

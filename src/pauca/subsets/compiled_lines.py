@@ -76,7 +76,6 @@ class CompiledSearch:
         """The same for a loss that couples all rows of the data."""
         kernels, rows = COUPLED_KERNELS.module, loss.compiled_rows()
         if kernels is None or rows is None:
-            count_missed(SAVED_BY_CALL + SAVED_BY_NUMBER * z.size)
             return None
         columns, gains = z.take(rows.order, axis=1), np.empty(len(z))
         data, kind = rows.data(columns, scores.take(rows.order)), self._kind(kernels)
