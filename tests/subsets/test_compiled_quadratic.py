@@ -49,5 +49,5 @@ def test_gains_are_the_same(name):
                 np.testing.assert_allclose(quadratic(name).refined_gains(units), around.refined_gains(units), rtol=1e-9)
     for expected, found in zip(*answers, strict=True):
         # The models themselves differ within the tolerance of refits.
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-9)
     assert answers[0][0].max() > 1e-4
