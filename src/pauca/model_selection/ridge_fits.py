@@ -220,9 +220,11 @@ def _constants(intercept: np.ndarray) -> RidgeFits:
 
 
 def share_products(subset: Subset, other: Subset) -> None:
-    """Let a subset use the Gram rows of another one on the same design."""
+    """Let a subset use what another one on the same design knows of its columns."""
     if isinstance(subset, LeastSquaresSubset) and isinstance(other, LeastSquaresSubset):
         subset.gram = other.gram
+    if isinstance(subset, SmoothSubset) and isinstance(other, SmoothSubset):
+        subset.cache.gram, subset.cache.columns = other.cache.gram, other.cache.columns
 
 
 def has_dependent(subset: Subset, units: Sequence[int]) -> bool:

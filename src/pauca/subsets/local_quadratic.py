@@ -198,6 +198,7 @@ class LocalQuadratic:
         self._blocks = blocks
         self._gram = gram
         self._columns = columns
+        self._fits = fits
         self._pool = fits.pool
         self._rows, self._scores = fits.on_rows(fit)
         self._features = self._objective.units.of(fit.units)
@@ -346,8 +347,7 @@ class LocalQuadratic:
         """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
         features = self._objective.units.of(units)
         whole, entries = np.ones(len(features), dtype=bool), list[Entries]()
-        long = len(features) * self._objective.design.n_rows > WHOLE_NUMBERS
-        if long and not self._objective.smooth.coupled:
+        if self._rows.merged and len(features) * self._objective.design.n_rows > WHOLE_NUMBERS:
             whole, _, entries = self._columns.parts(features)
         places, others = np.flatnonzero(whole), np.flatnonzero(~whole)
         parts: list[tuple[np.ndarray, _Whole | _Listed]] = [
@@ -362,13 +362,16 @@ class LocalQuadratic:
     def _hessians(self) -> list[np.ndarray]:
         """The Hessian of each output on the chosen columns."""
         objective, found = self._objective, []
+        if objective.n_outputs == 1 and not (objective.smooth.flat or objective.smooth.joint):
+            # No broader than at the model.
+            exact = self._fits.exact_hessian(self._fit)[0]
+            return [exact + np.diag(_damping(np.diag(exact)))]
         chosen = self._pool.gather(self._fit.units, self._rows)
         penalty = np.concatenate([objective.free_penalty, objective.penalty[self._features]])
-        for output, row in enumerate(self._weights):
+        for row in self._weights:
             hessian = weighted_gram(chosen, row)
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
-            shared = objective.smooth.row_coupling(self._scores[output], chosen) if objective.smooth.coupled else None
-            found.append(hessian if shared is None else hessian - shared @ shared.T)
+            found.append(hessian)
         return found
 
     @cached_property
