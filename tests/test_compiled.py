@@ -96,6 +96,17 @@ def test_where_numba_cannot_be_used_numpy_is(use, error):
     assert loads == [1]
 
 
+@pytest.mark.parametrize("kernel", ["told to compile nothing", "with a damaged cache"])
+def test_where_kernels_cannot_be_compiled_numpy_is_used(use, kernel):
+    def load_index():
+        raise EOFError("Ran out of input")
+
+    damaged = SimpleNamespace(_cache=SimpleNamespace(_cache_file=SimpleNamespace(_load_index=load_index)))
+    plain_function = damaged if kernel == "with a damaged cache" else lambda x: x  # NUMBA_DISABLE_JIT=1
+    with kernels_used("always"):
+        assert Kernels(lambda: SimpleNamespace(kernel=plain_function), "kernel").module is None
+
+
 def test_kernels_are_known_by_the_release_and_the_file_that_they_were_compiled_from(tmp_path, monkeypatch):
     """An index that is there, but of a file that has changed, is as good as none: a limit must not wait for that."""
     numba = pytest.importorskip("numba")

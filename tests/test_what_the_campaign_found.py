@@ -131,7 +131,8 @@ def test_backward_search_keeps_a_model_when_its_time_is_up_at_once(n_classes, mo
     monkeypatch.setattr("pauca.runs.run.GRACE", 0.0)
     X, _ = problem(80, 40)
     y = np.arange(80) % n_classes
-    model = pauca.SparseClassifier(k=3, method="backward", time_limit=1e-9, ridge=0.1).fit(X, y)
+    with pytest.warns(pauca.PaucaWarning, match="k=3 features were requested, but the time limit was reached at"):
+        model = pauca.SparseClassifier(k=3, method="backward", time_limit=1e-9, ridge=0.1).fit(X, y)
     assert model.stop_ == "time"
     assert all(np.all(np.isfinite(one.importance)) for one in model.path_)
 

@@ -3,7 +3,8 @@
 Numba takes half a second to import, and kernels up to half a minute to compile on their first use on a machine. So
 the time that they would have saved is estimated, from the sizes of what NumPy has computed instead: once it is as long
 as they take to load, they are loaded, and compiled once it is as long as that takes. All later fits of the process use
-them. The rule reads no clock, so without a time limit the same fits in the same order use them from the same fit on.
+them. The rule reads no clock: without a time limit and with one job, the same fits in the same order go over to them at
+the same point, unless they have been compiled since.
 """
 
 from __future__ import annotations
@@ -97,14 +98,15 @@ class Kernels:
             _USE.installed = find_spec("numba") is not None
         if not _USE.installed:
             return
-        if self._imported is None:
-            try:
+        try:
+            if self._imported is None:
                 with interrupts_held():
                     self._imported = self._load()
-            except Exception:  # Numba does not suit this NumPy, or has no place for its cache: NumPy does the same
-                _USE.installed = False
-                return
-        if was_compiled(getattr(self._imported, self._longest), self._kind) or _USE.pays(SECONDS_TO_COMPILE):
+            known = was_compiled(getattr(self._imported, self._longest), self._kind)
+        except Exception:  # Numba does not suit this NumPy, its cache cannot be used, or it is told to compile nothing
+            _USE.installed = False
+            return
+        if known or _USE.pays(SECONDS_TO_COMPILE):
             self._ready = self._imported
 
 

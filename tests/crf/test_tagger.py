@@ -322,7 +322,10 @@ def test_callback_and_time_limit():
     model = SparseTagger(k=5, callback=lambda progress: sizes.append(progress.size) or progress.size == 2)
     assert model.fit(X, y).stop_ is Stop.CALLBACK
     assert sizes == [1, 2]
-    hurried = SparseTagger(k=7, time_limit=1e-9).fit(X, y)
+    with pytest.warns(
+        PaucaWarning, match="k=7 sensors were requested, but the time limit was reached at 1. Allow more time"
+    ):
+        hurried = SparseTagger(k=7, time_limit=1e-9).fit(X, y)
     assert (hurried.k_, hurried.stop_) == (1, Stop.TIME)
 
 

@@ -1,6 +1,7 @@
 """Proofs as users meet them: after every fit on a narrow table, by ``certify``, and by the method ``Exact``."""
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,8 @@ def test_constraints_against_enumeration(constraints, method):
         assert model.certificate_.lower_bound[k] <= best * (1 + 1e-10)
         assert model.certificate_.proved[k]
         assert model.path_[k].objective == pytest.approx(best, rel=1e-8)
+        counted = re.search(r"all (\d+) subsets", model.certificate_.message(k))
+        assert counted is None or int(counted[1]) == len(allowed)  # those beyond a budget are not among them
 
 
 def test_a_chosen_size_on_more_columns_has_the_bound_of_its_root():

@@ -19,9 +19,10 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
+from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import pauca
-from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.estimators.refits_on_rows import held_out_score
 from pauca.losses import NegativeBinomial, Tweedie
 from pauca.model_selection.scoring import scorer_for
@@ -89,6 +90,32 @@ def test_criteria_of_likelihoods_are_those_of_statsmodels(tumours, counts):
     path = SparseRegressor(k=2, loss="poisson").fit(X, y).path_
     judges = [sm.GLM(y, sm.add_constant(X[:, path[k].support]), family=sm.families.Poisson()).fit() for k in (1, 2)]
     assert path.statistics[2]["aic"] - path.statistics[1]["aic"] == pytest.approx(judges[1].aic - judges[0].aic)
+
+
+def test_criteria_of_classes_and_times_count_what_can_be_told_apart():
+    """One set of coefficients of several classes may be zero, ordered ones have thresholds, and times no constant."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    latent = X[:, 1] - 0.6 * X[:, 3] + rng.logistic(size=200)
+    times, died = np.exp(latent), rng.random(200) < 0.7
+    several, ordered = np.digitize(latent, [-1, 1]), np.digitize(latent, [-1, 0.3, 1.2])
+    survival = np.array(list(zip(died, times, strict=True)), dtype=[("event", bool), ("time", float)])
+    fits = {
+        SparseClassifier: (several, lambda X: sm.MNLogit(several, sm.add_constant(X)).fit(disp=0)),
+        SparseOrdinalClassifier: (
+            ordered,
+            lambda X: OrderedModel(ordered, X, distr="logit").fit(method="bfgs", disp=0),
+        ),
+        SparseCox: (survival, lambda X: sm.PHReg(times, X, status=died.astype(int), ties="efron").fit()),
+    }
+    for kind, (y, judged_on) in fits.items():
+        path = kind(criterion="aic", k=range(5)).fit(X, y).path_
+        for size in (1, 2):
+            judge, figures = judged_on(X[:, path[size].support]), path.statistics[size]
+            n_parameters = np.size(judge.params)
+            assert figures["aic"] == pytest.approx(-2 * judge.llf + 2 * n_parameters, rel=1e-6)
+            assert figures["bic"] == pytest.approx(-2 * judge.llf + np.log(200) * n_parameters, rel=1e-6)
+            assert path.choice.mean[size] == pytest.approx(figures["aic"], rel=1e-9)
 
 
 def test_losses_and_outputs_without_a_likelihood_have_no_criteria(diabetes):

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from pauca import L1Classifier, SparsePrecision, StreamClassifier, StreamRegressor
+from pauca import L1Classifier, SparseClassifier, SparsePrecision, StreamClassifier, StreamRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -46,3 +46,13 @@ def test_a_fitted_stream_says_so_too():
     with pytest.raises(AttributeError, match="no attribute 'evaluation'"):
         model.evaluation()
     assert model.score(X, Y) > 0.5
+
+
+def test_what_was_not_computed_yet_names_the_call_that_does():
+    model = SparseClassifier(k=1, ridge=0.1).fit(X, Y)
+    for what in ("certificate_", "stability_", "alternatives_"):
+        with pytest.raises(AttributeError, match=rf"^SparseClassifier has no {what} .*{what[:6]}\w*\(\)"):
+            getattr(model, what)
+        assert not hasattr(model, what)
+    assert model.certify() is model.certificate_
+    assert model.stability(2) is model.stability_

@@ -4,6 +4,7 @@ import pickle
 import signal
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.clock import OutOfTime
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection import size_selection
-from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SMALLEST_RIDGE, fit_ridges
+from pauca.model_selection.comparison import CAUTION, Comparison, ScoredFold
+from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SMALLEST_RIDGE, RidgeGrid, fit_ridges
 from pauca.model_selection.rules import HeldOutLosses, choose, without_isolated_minima
 from pauca.model_selection.size_and_ridge import SEARCH_SHARE, SurfaceSelection
 from pauca.runs import run as driver
@@ -82,6 +84,32 @@ def test_where_the_lightest_ridge_gains_little_no_lighter_ones_are_compared():
     assert gained == pytest.approx(1 - left[0] / left[1])
     assert abs(gained) < GAINED_BY_LIGHTEST
     assert replace(surface, ridge=surface.ridges[1]).gained_by_lightest(1) == 0
+
+
+@pytest.mark.parametrize("half_decades", [True, False])
+def test_lighter_ridges_go_on_in_the_same_steps_to_the_last(half_decades):
+    first = (1e-4, 3e-4, 1e-3) if half_decades else (1e-4, 1e-3)
+    grid, fit = RidgeGrid((0.03, 3.0), first, grows=True), first
+    for power in (-5, -6, -7, -8):
+        added = tuple(float(f"{step}e{power}") for step in ((1, 3) if half_decades else (1,)))
+        grid, fit = grid.lighter(), (*added, *fit)
+        assert grid.fit == fit
+        assert grid.n_added == len(fit) - len(first)
+        assert grid.grows == (power > -8)
+
+
+def test_of_lighter_ridges_wrong_labels_count_more_and_nothing_else_does():
+    measure = SimpleNamespace(blocks=np.arange(3), weight=np.array([1.0, 1.0, 0.0]))
+    rng = np.random.default_rng(0)
+    fold = ScoredFold(measure, [{0: rng.random((4, 3)), 1: rng.random((4, 3))}])
+    plain, careful = Comparison([fold], [0, 1]), Comparison([fold], [0, 1])
+    assert careful.losses.mean.shape == (1, 4, 2)
+    careful.be_careful(2)
+    more = (CAUTION - 1) * plain.losses.sums[:, :2, :, 2] / 2
+    np.testing.assert_allclose(careful.losses.mean[:, :2], plain.losses.mean[:, :2] + more)
+    np.testing.assert_array_equal(careful.losses.mean[:, 2:], plain.losses.mean[:, 2:])
+    np.testing.assert_array_equal(careful.losses.observed, plain.losses.observed)
+    assert CAUTION > 1
 
 
 @pytest.mark.parametrize("stop", [OutOfTime, KeyboardInterrupt])
@@ -348,6 +376,34 @@ def test_after_the_time_limit_no_fold_is_begun(monkeypatch):
     assert model.stop_ == "time"
 
 
+def test_what_is_left_of_a_time_limit_is_spent_on_searches_that_their_share_has_cut_off(monkeypatch):
+    X, y = table(d=6)
+    plain = SparseRegressor(k=range(4), cv=SPLITS).fit(X, y)
+    monkeypatch.setattr(SurfaceSelection, "search_share", 1e-9)  # one move of a search of a fold at a time
+    limited = SparseRegressor(k=range(4), cv=SPLITS, time_limit=1e6).fit(X, y)
+    assert limited.stop_ == plain.stop_ == "size"
+    np.testing.assert_array_equal(plain.path_.choice.surface.mean, limited.path_.choice.surface.mean)
+
+
+def test_sizes_that_a_fold_was_not_scored_at_are_not_compared(monkeypatch):
+    """The time ends in the second round, before the last fold: its models of the first say nothing of larger ones."""
+    X, y = table(n=200, d=60, noise=0.3)
+    y = y + X[:, 3:40].sum(axis=1)
+    advance, rounds = SurfaceSelection._advance, []
+
+    def cut(self, number, goal, budget, design):
+        rounds.append(number)
+        if rounds.count(number) == 2 and number == len(self.folds):
+            raise OutOfTime
+        advance(self, number, goal, budget, design)
+
+    monkeypatch.setattr(SurfaceSelection, "_advance", cut)
+    with pytest.warns(PaucaWarning):
+        model = SparseRegressor(method="forward").fit(X, y)
+    assert max(model.path_.choice.sizes) == 20 < max(model.path_.sizes)
+    assert model.stop_ == "time"
+
+
 def test_within_a_time_limit_the_answer_is_that_without_one():
     X, y = table(noise=3.0)
     plain, limited = (SparseRegressor(k=range(9), time_limit=limit).fit(X, y) for limit in (None, 1e6))
@@ -453,8 +509,18 @@ def test_the_ridge_of_a_search_that_is_found_counts_units_and_that_of_the_fit_do
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2) + penalty)
 
 
+def test_on_halves_and_folds_a_category_is_searched_as_in_the_model():
+    X, y, groups = table_with_a_category()
+    model = SparseRegressor(k=range(1, 7), cv=3, feature_groups=groups).fit(X, y)
+    assert model.search_ridge_ > 0
+    chosen = model.stability(n_resamples=8).frequency
+    assert chosen.get("level", 0.0) < 0.7 < chosen["a"]
+    assert not any("level" in names for names in model.at(4).evaluate().fold_choices)
+
+
 def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
     X, y, groups = table_with_a_category()
-    alike = SparseRegressor(k=3, ridge=0.3, feature_groups=groups).fit(X, y)
-    given = SparseRegressor(k=3, ridge=0.3, search_ridge=0.3, feature_groups=groups).fit(X, y)
-    assert given.path_[3].units.tolist() == alike.path_[3].units.tolist()
+    alike = SparseRegressor(k=5, ridge=0.01, feature_groups=groups).fit(X, y)
+    given = SparseRegressor(k=[5], ridge=[0.01], search_ridge=[0.01], cv=3, feature_groups=groups).fit(X, y)
+    assert given.path_[5].units.tolist() == alike.path_[5].units.tolist()
+    assert 5 in alike.path_[5].units  # the category

@@ -108,8 +108,23 @@ def test_steps_that_end_early_end_at_the_same_point(name, monkeypatch):
         assert_same_minimum(found, expected)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_rough_minima_end_at_the_same_step(name, monkeypatch):
+    monkeypatch.setattr("pauca.objectives.newton_one_output.has_cheap_hessian", lambda *_: False)
+    # Steps of a Hessian that is far too large are lengthened, those of one that is about right corrected.
+    for factor in (1.2, 30.0):
+        hessian = factor * minimum(name).hessian[0]
+        expected, found = both(lambda hessian=hessian: minimum(name, Accuracy(within=1e-3), hessian))
+        assert expected.converged
+        assert_same_minimum(found, expected)
+    monkeypatch.setattr("pauca.objectives.newton_one_output.MOST_STEPS", 1)
+    assert both(lambda: minimum(name)) == (None, None)
+
+
 @pytest.mark.parametrize("name", ["log_loss", "poisson"])
-def test_long_steps_are_shortened_in_the_same_way(name):
+@pytest.mark.parametrize("cheap", [True, False])
+def test_long_steps_are_shortened_in_the_same_way(name, cheap, monkeypatch):
+    monkeypatch.setattr("pauca.objectives.newton_one_output.has_cheap_hessian", lambda *_: cheap)
     far = start(LOSSES[name]) + 3.0
     expected, found = both(lambda: minimum(name, begin=far))
     assert (found is None) == (expected is None)
@@ -134,10 +149,15 @@ def model(name, scale=1.0):
 
 # Of nearly separated classes steps are long.
 @pytest.mark.parametrize(("name", "scale"), [*((name, 1.0) for name in LOSSES), ("log_loss", 30.0)])
-@pytest.mark.parametrize("accuracy", [Accuracy(1e-3, 6, renewed=False), Accuracy(1e-9, 3, renewed=True)])
+@pytest.mark.parametrize(
+    "accuracy", [Accuracy(1e-3, 6, renewed=False), Accuracy(1e-9, 3, renewed=True), Accuracy(1e-9, 0, renewed=False)]
+)
 def test_previews_are_the_same(name, accuracy, scale):
-    *_, new, penalty = problem(name, scale)
+    _, y, _, columns, _, new, penalty = problem(name, scale)
     fitted = model(name, scale)
+    # One more column of about what is left is predicted to gain more than there is, one that is there already little.
+    new = np.vstack([new, scale * (y - fitted.scores), columns[2]])
+    penalty = np.append(penalty, [1e-6, 1e-3])
     for question in (
         lambda: fitted.with_each(new, penalty, accuracy),
         lambda: fitted.without_each(np.array([1, 3, 5]), accuracy),

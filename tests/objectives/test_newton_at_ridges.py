@@ -44,6 +44,17 @@ def test_separable_classes_and_far_starts_end_where_the_ridge_is():
     np.testing.assert_allclose(near, far, rtol=1e-4, atol=1e-5)
 
 
+def test_rough_minima_of_separated_classes_are_rough_by_their_own_value():
+    """It is a hundredth of what the start has, or less."""
+    _, weights, columns = problem(LogLoss(), n=200, q=4)
+    y, penalty, values = np.sign(columns[1]), np.outer([1e-8, 1e-6], [0, 1, 1, 1]), []
+    for within in (1e-3, 1e-12):
+        coef = minimise_at_ridges(LogLoss(), y, weights, columns, penalty, np.zeros((2, 4)), within).coef
+        values.append(LogLoss().value(y, coef @ columns) @ weights + 0.5 * np.vecdot(penalty * coef, coef))
+    assert (values[1] < 0.01).all()
+    np.testing.assert_allclose(*values, rtol=1e-3)
+
+
 def test_without_a_minimum_there_is_none():
     y, weights, columns = problem(LogLoss())
     columns[2] = np.nan

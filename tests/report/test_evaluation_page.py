@@ -122,6 +122,8 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     assert "in Python report(..., nested=True), in a shell pauca fit --report PAGE.html --nested) or a test set" in said
     tile = "xplained on held-out rows (optimistic: these folds chose the size), ± one standard error"
     assert tile in said
+    model.at(1).report(tmp_path / "page.html", n_resamples=0)
+    assert "(optimistic: these folds compared sizes), ± one" in words(tmp_path / "page.html")
     assert "of 5 folds" in said
     assert "% interval of the ratio" not in said
 

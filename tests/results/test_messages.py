@@ -346,7 +346,9 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
             assert "Its ridge is" not in other
             assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
         assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
-        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on held-out rows")
+        assert text.splitlines()[0].endswith(
+            f", {100 * model.path_.choice.mean[size]:.2f} % on held-out rows (optimistic)"
+        )
     assert (
         SparseRegressor(k=3)
         .fit(*fading)

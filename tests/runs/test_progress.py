@@ -145,6 +145,17 @@ def test_larger_sizes_are_a_round_of_their_own():
     assert left.seconds(move(11, 1, k=20), 67.0) == pytest.approx(25.0)
 
 
+def test_the_share_that_is_done_leaves_room_for_larger_sizes():
+    """Three rounds of which two may be followed by another: all is done at the end of the last search only."""
+    left, shares = TimeLeft(), []
+    for may_grow in (True, True, False):
+        left.runs_begin(6, 5, 0.0, may_grow=may_grow)
+        for number in range(6):
+            left.run_ended(number, 10.0)
+        shares.append(left.share(move(20, 4, k=20)))
+    np.testing.assert_allclose(shares, [6 / 13, 6 / 13 + 7 / 13 * 6 / 13, 1 - (7 / 13) ** 2 / 7])
+
+
 def test_a_fit_that_goes_on_is_not_called_done():
     """Four rounds, then a last search that has reached its largest size and takes far longer than a fold."""
     left, now = TimeLeft(), 0.0
@@ -229,7 +240,7 @@ def test_bars_and_lines(monkeypatch, kind):
 
 
 def test_durations():
-    assert [duration(s) for s in (3.4, 130, 7300)] == ["3 s", "2 min", "2 h 2 min"]
+    assert [duration(s) for s in (3.4, 59.7, 130, 700, 7300)] == ["3 s", "1 min", "2 min 10 s", "12 min", "2 h 2 min"]
 
 
 def test_verbose(capsys, monkeypatch):

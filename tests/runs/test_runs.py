@@ -134,7 +134,9 @@ def test_other_data_start_afresh(hard):
 
 @pytest.mark.parametrize("method", ["forward", "foba", "exchange"])
 def test_a_time_limit_keeps_the_best_so_far(hard, method):
-    model = SparseRegressor(k=30, method=method, time_limit=1e-9).fit(*hard)
+    words = "k=30 features were requested, but the time limit was reached at 1. Allow more time, or go on from there"
+    with pytest.warns(PaucaWarning, match=words):
+        model = SparseRegressor(k=30, method=method, time_limit=1e-9).fit(*hard)
     assert model.stop_ is Stop.TIME
     assert "time limit" in model.stop_.message
     assert model.k_ == 1
@@ -143,8 +145,17 @@ def test_a_time_limit_keeps_the_best_so_far(hard, method):
     same(model, SparseRegressor(k=6, method=method).fit(*hard))
 
 
+def test_a_time_limit_that_the_moves_of_the_last_fit_use_up_is_told(hard, monkeypatch):
+    model = SparseRegressor(k=3, loss="huber", warm_start=True).fit(*hard)
+    monkeypatch.setattr("pauca.runs.run.GRACE", 0.0)
+    with pytest.warns(PaucaWarning, match="Allow more time: all of it was needed to repeat the moves of the last fit"):
+        model.set_params(k=9, time_limit=1e-9).fit(*hard)
+    assert model.k_ == 3
+
+
 def test_a_backward_run_out_of_time_keeps_the_model_it_has(hard):
-    model = SparseRegressor(k=5, method="backward", time_limit=1e-9).fit(*hard)
+    with pytest.warns(PaucaWarning, match="the time limit was reached at 59"):
+        model = SparseRegressor(k=5, method="backward", time_limit=1e-9).fit(*hard)
     assert model.stop_ is Stop.TIME
     assert model.k_ == 59
     assert model.score(*hard) > 0.9
@@ -314,7 +325,8 @@ def test_the_clock_is_read_while_rivals_are_tried(hard, monkeypatch):
     monkeypatch.setattr("pauca.runs.run.time.monotonic", lambda: float(next(clock)))
     whole = SparseRegressor(k=8).fit(*hard)
     ticks = next(clock)
-    limited = SparseRegressor(k=8, time_limit=ticks / 2).fit(*hard)
+    with pytest.warns(PaucaWarning, match="the time limit was reached"):
+        limited = SparseRegressor(k=8, time_limit=ticks / 2).fit(*hard)
     assert ticks > 3 * len(whole.path_.moves)
     assert limited.stop_ is Stop.TIME
     assert limited.path_.moves == whole.path_.moves[: len(limited.path_.moves)]

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from loss_rows import LOSSES
+from scipy import sparse
 
 from pauca.compiled import kernels_used
 from pauca.design import make_design
+from pauca.losses import Poisson
 from pauca.losses.compiled_curves import compiled_curve
 from pauca.objectives import SmoothObjective
 from pauca.subsets.column_entries import ColumnEntries
@@ -81,3 +83,15 @@ def test_steps_of_columns_that_separate_the_classes_go_outward():
     found, expected = both(SmoothObjective.of(design, objective.y, objective.loss, center=False))
     assert expected[0] > 0.1
     np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_stored_entries_of_rows_without_weight_may_be_anything(mode):
+    rng, weights, found = np.random.default_rng(0), np.repeat([0.0, 1 / (N - 20)], [20, N - 20]), []
+    X, y = np.where(rng.random((N, D)) < 0.2, rng.standard_normal((N, D)), 0.0), rng.poisson(1.0, N).astype(float)
+    for anything in (0.0, 1e149):
+        X[:20, ::2] = anything
+        objective = SmoothObjective.of(make_design(sparse.csc_array(X), weights, center=True), y[None], Poisson())
+        with kernels_used(mode):
+            found.append(search(objective)(1e-10))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)

@@ -177,6 +177,11 @@ def test_invalid():
         PartialLikelihood().slopes(np.zeros(3), np.zeros(3))
 
 
+def test_no_constant_is_looked_for_as_none_changes_anything(monkeypatch):
+    monkeypatch.setattr(PartialLikelihood, "derivative", lambda *_: pytest.fail("the slope is rounding"))
+    assert PartialLikelihood().constant(np.zeros(3), np.full(3, 1 / 3)) == 0
+
+
 def test_a_loss_is_bound_to_the_weights_that_it_is_given():
     y, v = rows(entry=True)
     loss, a = PartialLikelihood(), np.linspace(-1.0, 1.0, len(y))

@@ -21,7 +21,7 @@ from pauca.crf.fit import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.crf.input import FittedColumns, Sequences, read_sequences
 from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
 from pauca.crf.observations import Observations, check_magnitudes
-from pauca.estimators.fit_warnings import too_few, unusual_end
+from pauca.estimators.fit_warnings import ended_by_time, too_few, unusual_end
 from pauca.estimators.fitted_base import PathMixin, check_finite_models, fitting
 from pauca.estimators.settings import check_cross_validation, parse_sizes
 from pauca.export import register_estimator, save
@@ -407,9 +407,10 @@ class SparseTagger(PathMixin, BaseEstimator):
         if copies:
             yield f"Sensors that are copies of chosen ones were left out: {quoted_columns(names, copies)}."
         n_units = path.n_features if path.group_labels is None else len(path.group_labels)
-        if isinstance(self.k, numbers.Integral) and self.k_ < int(self.k):
+        if isinstance(self.k, numbers.Integral):
             constraints = {name: getattr(self, name) for name in FOR_SENSORS}
             yield from too_few(int(self.k), self.k_, path.stop, f"{self.unit}s", n_units, constraints)
+            yield from ended_by_time(int(self.k), self.k_, path.stop, f"{self.unit}s")
         if path.choice is not None and path.choice.chosen == 0:
             yield "No sensor helps on held-out sequences: transitions alone predict as well."
         n_redundant = (len(redundant.constant) + len(redundant.copies)) * (n_labels if by_weight else 1)

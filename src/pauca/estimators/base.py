@@ -24,7 +24,7 @@ from pauca.estimators.fit import (
 )
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
-from pauca.estimators.missing_methods import TO_POINTS, MissingMethod
+from pauca.estimators.missing_methods import ALTERNATIVES, STABILITY, TO_POINTS, MissingMethod
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import summary_of_data
 from pauca.estimators.row_values import check_row_groups
@@ -42,8 +42,8 @@ from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
-from pauca.runs.progress import phase
-from pauca.runs.run import interrupted_once
+from pauca.runs.progress import phase, reported
+from pauca.runs.run import Budget, interrupted_once
 from pauca.tables import RawTable, TableEncoding
 from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
@@ -63,6 +63,8 @@ class SparseModel(ProvingMixin, FittedModel):
     dispersion_: float | None = None
     """The dispersion of counts that are negative binomial, given or estimated; None for other losses."""
     to_points: Any = MissingMethod(TO_POINTS)
+    stability_: Any = MissingMethod(STABILITY)
+    alternatives_: Any = MissingMethod(ALTERNATIVES)
 
     @property
     def loss_(self) -> Loss:
@@ -119,7 +121,8 @@ class SparseModel(ProvingMixin, FittedModel):
         phase("fitting at other ridges")
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
-        search = searched_by(problem.method, data.searches[search_ridge], self.tol)
+        shown = Budget(callback=reported(None))
+        search = searched_by(problem.method, data.searches[search_ridge], self.tol, shown)
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
@@ -178,6 +181,8 @@ class SparseModel(ProvingMixin, FittedModel):
         Parameters
         ----------
         n_resamples : int, default=50
+            As many searches to the size of the model: on wide tables or of losses without closed forms that takes as
+            long as some fits that choose the size. ``verbose=1`` on the estimator shows how far it is.
         random_state : int or None, default=0
             The same number gives the same halves.
         n_jobs : int or None, default=None

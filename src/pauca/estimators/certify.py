@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pauca.checks import ParameterChecks
-from pauca.clock import OutOfTime, limited_until
+from pauca.clock import OutOfTime, deadline_after, limited_until
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.missing_methods import CERTIFICATE, MissingMethod
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
 from pauca.relaxations.optimality_bounds import NoBoundError, Proofs, known_models
@@ -22,7 +23,7 @@ from pauca.results.path import Path
 from pauca.results.pool import Pool
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
-from pauca.runs.run import History, Method, SearchRun, interrupted_once
+from pauca.runs.run import History, Method, SearchRun, Stop, ended_early
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
@@ -46,6 +47,7 @@ MOST_BOUNDED = 200
 NOTHING_TO_PROVE = "The path has no model with features"
 CHOSEN_COPIES = "The chosen features are nearly copies of others, which stand for them in proofs"
 NO_TIME = "The time was up before there was a bound"
+INTERRUPTED = "The proof was interrupted before there was a bound"
 
 
 def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
@@ -99,17 +101,20 @@ def prove(
 
     Time and Ctrl-C end it; what was found is kept.
     """
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    try:
-        proofs = Proofs(subset, history.best)
-    except NoBoundError as error:
-        history.no_proof = str(error)
-        return
-    if _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline):
-        history.proofs_stopped_after = time_limit
-    _keep(proofs, subset, history)
+    deadline, stops, copies = deadline_after(time_limit), list[Stop](), set[int]()
+    with ended_early(stops.append):
+        try:
+            proofs = Proofs(subset, history.best)
+        except NoBoundError as error:
+            history.no_proof = str(error)
+            return
+        copies = proofs.copies
+        _grow(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline, stops.append)
+        _keep(proofs, subset, history)
+    history.proofs_stopped_after = time_limit if Stop.TIME in stops else None
+    history.proofs_interrupted = Stop.INTERRUPTED in stops
     if not history.proofs:
-        history.no_proof = CHOSEN_COPIES if proofs.copies else NO_TIME
+        history.no_proof = INTERRUPTED if history.proofs_interrupted else CHOSEN_COPIES if copies else NO_TIME
 
 
 def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
@@ -122,18 +127,12 @@ def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
         history.proofs[size] = proof
 
 
-def _watch(growing: Iterator[None], deadline: float) -> bool:
-    """Let trees grow until they are done, the time is up, or Ctrl-C; returns whether it was the time."""
-    try:
-        with blas_threads.single(), limited_until(deadline):
-            for _ in growing:
-                if time.monotonic() >= deadline:
-                    return True
-    except OutOfTime:
-        return True  # in the middle of a bound: those that were found are kept
-    except KeyboardInterrupt:
-        interrupted_once()
-    return False
+def _grow(growing: Iterator[None], deadline: float, note: Callable[[Stop], None]) -> None:
+    """Let trees grow until they are done, the time is up, or Ctrl-C; in the middle of a bound the others are kept."""
+    with blas_threads.single(), ended_early(note), limited_until(deadline):
+        for _ in growing:
+            if time.monotonic() >= deadline:
+                raise OutOfTime
 
 
 def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
@@ -198,6 +197,7 @@ def certificate_of(
         n_copies=history.n_copies,
         ridge=ridges[0],
         stopped_after=history.proofs_stopped_after,
+        interrupted=history.proofs_interrupted,
     )
 
 
@@ -216,11 +216,13 @@ def certify(
     else:
         history.no_proof = NOTHING_TO_PROVE
     better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
-    subset = search.subset
-    if problem.differs_from_search(search_ridge):
-        subset = problem.begin(weights, search.design).subset
-        better = [fitted(subset, model.support) for model in better]
-    finished = subset.finish(better, 0) if better else []
+    subset, finished = search.subset, list[Model]()
+    # Where this is interrupted, the models are what they were: bounds hold for them too.
+    with ended_early(lambda stop: None):
+        if problem.differs_from_search(search_ridge):
+            subset = problem.begin(weights, search.design).subset
+            better = [fitted(subset, model.support) for model in better]
+        finished = subset.finish(better, 0) if better else []
     models = {**path.models, **{model.size: model for model in finished}}
     certificate = certificate_of(search, models, path.column_names, (problem.ridge, search_ridge))
     return replace(path, models=models, certificate=certificate)
@@ -230,17 +232,20 @@ def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seco
     """Good models of some sizes by the objective that was searched, as far as the time allows."""
     phase("looking for other models")
     subset = data.problem.searched_at(data.search_ridge).begin(data.weights).subset
-    deadline = np.inf if seconds is None else time.monotonic() + seconds
+    deadline, stops = deadline_after(seconds), list[Stop]()
     models = fitted_again(subset, [tuple(path[size].units.tolist()) for size in sizes])
     proofs = Proofs(subset, {len(model.support): model for model in models}, wanted)
-    stopped_after = seconds if _watch(proofs.grow(0.0), deadline) else None
+    _grow(proofs.grow(0.0), deadline, stops.append)
+    stopped_after, interrupted = seconds if Stop.TIME in stops else None, Stop.INTERRUPTED in stops
     search_ridge = data.search_ridge if data.problem.differs_from_search(data.search_ridge) else None
     pools = {}
     for size in sizes:
         found, complete = proofs.collected(size)
         names = [tuple(path.unit_name(j) for j in support) for _, support in found]
         values = [value for value, _ in found]
-        pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge, stopped_after)
+        pools[size] = Pool(
+            size, names, values, complete, wanted.within, wanted.n_best, search_ridge, stopped_after, interrupted
+        )
     return pools
 
 
@@ -282,7 +287,7 @@ class ProvingMixin:
     """Questions to a fitted model about other models of its size."""
 
     path_: Path
-    certificate_: Certificate
+    certificate_: Certificate = MissingMethod(CERTIFICATE)  # type: ignore[assignment]
     k_: int
     _data: Any
     _set_size: Any

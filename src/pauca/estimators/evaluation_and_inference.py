@@ -113,6 +113,8 @@ class EvaluationMixin:
         nested : bool, default=False
             Without test rows: whether size and ridge are chosen again for every fold. It takes as many fits as there
             are folds. False is fast, but optimistic where size or ridge were chosen: the same rows had a part in it.
+            With a size or ridge that was chosen, reckon with five times as long as ``fit``: ``verbose=1`` on the
+            estimator shows how far it is.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from pauca.estimators.fit import FittedPath
 from pauca.estimators.raw_tables import identifiers
 from pauca.estimators.settings import SearchSettings
 from pauca.methods.exact import STOPPED_BEFORE, Exact
-from pauca.results.instructions import NAMELESS
+from pauca.results.instructions import GO_ON, NAMELESS, STALLED
 from pauca.results.path import Path
 from pauca.runs.run import Stop
 from pauca.tables.raw_columns import LEAST_ROWS_TO_NUMBER
@@ -74,8 +74,11 @@ def fit_warnings(
     n_rows = int(np.count_nonzero(fitted.found.run.design.weights))
     yield from many_coefficients(path, size, n_rows)
     yield from few_events(*events, n_rows, len(model.support))
-    if isinstance(settings.sizes, int) and size < settings.sizes:
+    if isinstance(settings.sizes, int):
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
+        history = fitted.found.run.history
+        stalled = history is not None and 0 < len(history.moves) == history.n_repeated
+        yield from ended_by_time(settings.sizes, size, path.stop, constraints.noun, STALLED if stalled else GO_ON)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
     yield from unusual_end(path, int(units.any(fitted.usable).sum()))
@@ -174,6 +177,8 @@ def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
 
 def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
     """Why a model has fewer units than ``k``; nothing where the user has requested that too."""
+    if found >= k:
+        return
     requested = f"k={k} {noun} were requested, but"
     limits = [
         f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
@@ -189,3 +194,12 @@ def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints
     elif stop is Stop.NO_GAIN:
         hint = "Ask for fewer" if constraints.get("bounds") is None else "Loosen the bounds or ask for fewer"
         yield f"{requested} the search ended at {found}: no other lowers the objective. {hint}."
+
+
+def ended_by_time(k: int, found: int, stop: Stop, noun: str, go_on: str = "") -> Iterator[str]:
+    """That time is why a model has another number of units than ``k``: fewer, or more where a search removes them.
+
+    ``go_on`` is how the search can be taken up again.
+    """
+    if stop is Stop.TIME and found != k:
+        yield f"k={k} {noun} were requested, but the time limit was reached at {found}. Allow more time{go_on}."

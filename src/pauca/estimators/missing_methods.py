@@ -1,4 +1,4 @@
-"""Methods that other models have, as attributes that are missing: the error says what there is instead."""
+"""What other models have, or what was not computed yet, as attributes that are missing: the error says what to do."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ LIKELIHOOD = (
     "has no evaluate: a graph predicts no target. score(X_test) is the mean log-likelihood of test rows, which "
     "other graphs can be compared by."
 )
+CERTIFICATE = (
+    "has no certificate_ here: lower bounds come with a fit of squared error on at most 40 columns and with "
+    "method='exact'. Call certify() on a fitted model."
+)
+STABILITY = "has no stability_ before stability() was called."
+ALTERNATIVES = "has no alternatives_ before alternatives() was called."
 
 
 class MissingMethod:
-    """A method that a kind of model has not, with what to do instead: for ``hasattr`` it is not there."""
+    """What a kind of model has not, or not yet, with what to do instead: for ``hasattr`` it is not there."""
 
     def __init__(self, message: str) -> None:
         self._message = message

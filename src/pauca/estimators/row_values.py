@@ -158,7 +158,8 @@ def check_test_target(y: Any, *, classifies: bool) -> np.ndarray:
         raise ValueError("y must hold one value for every row; got several fields.")
     if classifies:
         check_class_values(y)
-        return np.asarray(y)
+        classes = np.asarray(y)
+        return classes.ravel() if classes.shape[1:] == (1,) else classes  # one column is one value for every row
     check_number_values(y)
     return _numbers_of(y, "y")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,8 +21,9 @@ from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
-from pauca.runs.run import Budget, Goal, History, SearchRun, Stop
+from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early
 from pauca.threads import blas_threads
+from pauca.warnings import PaucaWarning
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,25 +100,37 @@ def measure_stability(
     """
     strata = np.zeros(len(data.weights)) if classes is None else classes
     resamples = halves(n_resamples, data.weights, strata, random_state)
-    supports: list[list[str]] = [[] for _ in resamples]
+    supports: list[list[str]] = []
+    stops: list[Stop] = []
     searched = data.problem.searched_at(data.search_ridge)
     step = phase("searching on halves of the rows", len(resamples))
 
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
-            history = search_one_size(searched.begin(resamples[number]), max(1, size), budget)
-            if history.stop is Stop.INTERRUPTED:  # half a search says nothing of its rows
-                raise KeyboardInterrupt
-            best = history.best[max(known for known in history.best if known <= size)]
-            supports[number] = [path.unit_name(unit) for unit in best.support]
-            step()
+            if stops or runs.ended:
+                return
+            with ended_early(stops.append):
+                history = search_one_size(searched.begin(resamples[number]), max(1, size), budget)
+                if history.stop in {Stop.INTERRUPTED, Stop.CALLBACK}:  # half a search says nothing of its rows
+                    stops.append(history.stop)
+                    return
+                best = history.best[max(known for known in history.best if known <= size)]
+                supports.append([path.unit_name(unit) for unit in best.support])
+                step()
 
         return work
 
     runs = ParallelRuns(Budget(), effective_n_jobs(n_jobs))
-    runs.run([job(number) for number in range(len(resamples))])
-    if runs.interrupted:
-        raise KeyboardInterrupt
+    runs.run({number: job(number) for number in range(len(resamples))}, len(resamples) - 1)
+    if len(supports) < len(resamples):
+        if len(supports) < 2:
+            raise KeyboardInterrupt
+        warnings.warn(
+            f"stability() was interrupted: frequencies are those of {len(supports)} of {len(resamples)} random halves "
+            "of the rows.",
+            PaucaWarning,
+            stacklevel=4,
+        )
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     forced = [path.unit_name(unit) for unit in sorted(path.forced)]
     return count_choices(supports, chosen, size, path.counted, forced)

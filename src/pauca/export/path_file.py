@@ -134,6 +134,7 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
         **({"n_copies": certificate.n_copies} if certificate.n_copies else {}),
         "ridge": certificate.ridge,
         "stopped_after": certificate.stopped_after,
+        **({"interrupted": True} if certificate.interrupted else {}),
         "proofs": [
             {
                 "size": size,
@@ -152,7 +153,7 @@ def _read_certificate(
     reader: JsonReader, models: dict[int, Model], names: np.ndarray | None, n_features: int
 ) -> Certificate:
     names_of_fields = ["n_candidates", "n_forced", "limited", "reason", "search_ridge", "proofs"]
-    fields = reader.fields(names_of_fields, optional=["n_copies", "ridge", "stopped_after"])
+    fields = reader.fields(names_of_fields, optional=["n_copies", "ridge", "stopped_after", "interrupted"])
     search_ridge = fields["search_ridge"].optional(JsonReader.finite)
     proofs: dict[int, SizeProof] = {}
     for item in fields["proofs"].items():
@@ -178,7 +179,9 @@ def _read_certificate(
         fields["reason"].optional(JsonReader.string),
         search_ridge,
         fields["n_copies"].integer(0, n_features) if "n_copies" in fields else 0,
-        *(fields[key].optional(JsonReader.finite) if key in fields else None for key in ("ridge", "stopped_after")),
+        ridge=fields["ridge"].optional(JsonReader.finite) if "ridge" in fields else None,
+        stopped_after=fields["stopped_after"].optional(JsonReader.finite) if "stopped_after" in fields else None,
+        interrupted="interrupted" in fields and fields["interrupted"].flag(),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.design import Design, make_design
+from pauca.estimators.fit_warnings import ended_by_time
 from pauca.graphical.covariance import covariance, moments_about, shrink_correlations
 from pauca.graphical.edges import Edges
 from pauca.graphical.objective import GaussianGraph
@@ -108,6 +109,8 @@ def fit_warnings(k: Any, path: GraphPath, found: int) -> Iterator[str]:
     """What to warn of after a fit; as a rule nothing."""
     if isinstance(k, int) and found < k and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
         yield f"There are fewer edges than k={k}: {_why_fewer(path, found)}."
+    if isinstance(k, int):
+        yield from ended_by_time(k, found, path.stop, "edges")
     if path.choice is not None and path.n_features:
         yield from _choice_warnings(path.choice, path.n_features, path.stop)
     if path.stop is Stop.INTERRUPTED:

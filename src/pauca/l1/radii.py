@@ -237,7 +237,7 @@ class RadiusSearch:
 
             return work
 
-        runs.run([job(position) for position in range(1 + len(self.folds))], has_end=False)
+        runs.run({position: job(position) for position in range(1 + len(self.folds))}, len(self.folds), has_end=False)
 
     def _comparable(self) -> list[int]:
         """Positions of the radii, counted from 1, that all paths have searched; at least the last on all rows."""

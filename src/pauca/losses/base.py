@@ -210,6 +210,18 @@ class Loss(ABC):
             "criterion to choose by cross-validation."
         )
 
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether there are information criteria for it."""
+        return type(self).minus_twice_log_likelihood is not Loss.minus_twice_log_likelihood
+
+    def n_parameters(self, n_coefficients: int, n_outputs: int, *, center: bool) -> int:
+        """How many parameters of a model information criteria count; ``n_coefficients`` are those of each output.
+
+        ``center`` says whether there are intercepts.
+        """
+        return n_outputs * (n_coefficients + int(center))
+
     def check_target(self, y: np.ndarray) -> None:  # noqa: B027 - any y is valid by default
         """Raise ``ValueError`` if the loss is not defined for some y."""
 

@@ -203,6 +203,10 @@ class Multinomial(Loss):
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
+    def n_parameters(self, n_coefficients: int, n_outputs: int, *, center: bool) -> int:
+        # The same added to the scores of all classes changes nothing: those of one may be zero.
+        return super().n_parameters(n_coefficients, n_outputs - 1, center=center)
+
     def for_classes(self, n_classes: int) -> Loss:
         return self if n_classes > 2 else LogLoss()
 

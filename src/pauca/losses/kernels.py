@@ -216,7 +216,7 @@ def total_loss(form: int, number: float, y: np.ndarray, weights: np.ndarray, sco
     return total
 
 
-@compiled
+@compiled_in_order
 def negative_binomial(dispersion: float, y: float, score: float) -> float:
     """The loss of one row."""
     if y <= 0.0:
@@ -230,7 +230,7 @@ def negative_binomial(dispersion: float, y: float, score: float) -> float:
     return max((y + 1.0 / dispersion) * log_ratio - y * r, 0.0)
 
 
-@compiled
+@compiled_in_order
 def tweedie(power: float, y: float, score: float) -> float:
     """The loss of one row."""
     up, down = 2.0 - power, power - 1.0

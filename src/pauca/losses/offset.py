@@ -64,6 +64,7 @@ class WithOffset(Loss):
     narrow = property(lambda self: self.loss.narrow)
     classifies = property(lambda self: self.loss.classifies)
     free_dispersion = property(lambda self: self.loss.free_dispersion)
+    has_likelihood = property(lambda self: self.loss.has_likelihood)
     has_estimated = property(lambda self: self.loss.has_estimated)
     has_lines = property(lambda self: self.loss.has_lines)
 
@@ -96,6 +97,9 @@ class WithOffset(Loss):
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return self.loss.minus_twice_log_likelihood(losses, n_rows)
+
+    def n_parameters(self, n_coefficients: int, n_outputs: int, *, center: bool) -> int:
+        return self.loss.n_parameters(n_coefficients, n_outputs, center=center)
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         start = self.loss.tuned(y["target"], weights)

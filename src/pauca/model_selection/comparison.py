@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,15 +58,18 @@ class Comparison:
                 HeldOutLosses(part, fold.measure.weight).observed for fold, part in zip(folds, parts, strict=True)
             ]
 
-    def bar(self, place: tuple[int, int, int]) -> None:
-        """Leave out a candidate, which has no model on all rows."""
-        self.losses.sums[place] = np.inf
-        self.losses.__dict__.pop("mean", None)
+    def bar(self, places: Iterable[tuple[int, int, int]]) -> None:
+        """Leave out candidates, which have no model on all rows."""
+        sums = self.losses.sums
+        for place in places:
+            sums[place] = np.inf
+        self.losses = replace(self.losses, sums=sums)
 
     def be_careful(self, n_lightest: int) -> None:
         """Give wrong labels more weight at the lightest ridges, whose models are the surest of themselves."""
-        self.losses.sums[:, :n_lightest, :, self.losses.weight == 0] *= CAUTION
-        self.losses.__dict__.pop("mean", None)
+        sums = self.losses.sums
+        sums[:, :n_lightest, :, self.losses.weight == 0] *= CAUTION
+        self.losses = replace(self.losses, sums=sums)
 
     def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean scores of all candidates, higher being better, and their standard errors."""

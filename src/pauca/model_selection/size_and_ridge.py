@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
+from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 from pauca.threads import blas_threads
 
@@ -65,6 +66,8 @@ class SurfaceSelection(Selection):
         self._refitters: dict[int, Refitter] = {}
         self._known: dict[int, dict[frozenset[int], np.ndarray]] = {}
         self._measures: dict[int, FoldMeasure] = {}
+        self._forward: dict[SearchRun, SearchRun] = {}
+        """Forward selection beside runs whose time is limited."""
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
@@ -108,7 +111,7 @@ class SurfaceSelection(Selection):
         if budget.time_limit is None or isinstance(run.method, Forward):
             return run.advance(goal, budget)
         deadline = time.monotonic() + budget.time_limit
-        forward = SearchRun(Forward(), run.design, run.subset.restarted())
+        forward = self._forward.setdefault(run, SearchRun(Forward(), run.design, run.subset.restarted()))
         quick = forward.advance(goal, replace(budget, time_limit=FORWARD_SHARE * budget.time_limit))
         left = 0.0 if quick.stop in STOPPED_BY_USER else max(0.0, deadline - time.monotonic())
         history = run.advance(goal, replace(budget, time_limit=left))
@@ -138,26 +141,12 @@ class SurfaceSelection(Selection):
                 sums = self._measures[number].sums([refit(support) for support in new])
                 known.update(zip(map(frozenset, new), sums, strict=True))
 
-    def _finished(self) -> list[int]:
-        """The folds all of whose runs were scored, and none cut off by an interrupt or the callback."""
-        finished = []
-        for number, known in sorted(self._known.items()):
-            stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
-            if known and None not in stops and not STOPPED_BY_USER.intersection(stops):
-                finished.append(number)
-        # The differences between two models on the rows of a single fold say little.
-        return finished if len(finished) >= min(2, len(self.folds)) else []
+    def _is_whole(self, number: int) -> bool:
+        return bool(self._known.get(number)) and super()._is_whole(number)
 
-    def comparable(self, size_range: SizeRange) -> list[int]:
-        """Sizes that the runs on all rows and those of the finished folds have reached."""
-        ends = [max(size_range.largest, 0)]
-        for number in (0, *self._finished()):
-            histories = [run.history for run in self._runs[number] if run.history is not None and run.stopped_early]
-            ends += [max(history.best) for history in histories]
-        least = len(self.whole.subset.limits.always)
-        best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
-        sizes = [size for size in sorted(best) if size >= least]
-        return [size for size in size_range.among(sizes) if size <= min(ends)] or sizes[-1:]
+    def _reached(self, number: int, run: SearchRun) -> int:
+        """The largest size that can be compared of a run; of those of folds, that was scored."""
+        return max(self._table(run, self._known[number]), default=0) if number else super()._reached(number, run)
 
     def scored_folds(self) -> list[ScoredFold]:
         """What the finished folds say of the models of every search."""
@@ -200,10 +189,15 @@ class SurfaceSelection(Selection):
         """Score what the folds have chosen at lighter ridges as well; if this is cut off, nothing changes."""
         grid, known = self.grid.lighter(), dict[int, dict[frozenset[int], np.ndarray]]()
         added = grid.fit[: len(grid.fit) - len(self.grid.fit)]
-        for number in self._finished():
+        folds = self._finished()
+        step = phase("comparing lighter ridges", sum(len(self._known[number]) for number in folds))
+        for number in folds:
             refit, before = self._refitter(number, added), self._known[number]
-            supports = sorted(before, key=len)
-            sums = self._measures[number].sums([refit(sorted(support)) for support in supports])
+            supports, fits = sorted(before, key=len), []
+            for support in supports:
+                fits.append(refit(sorted(support)))
+                step()
+            sums = self._measures[number].sums(fits)
             known[number] = {
                 support: np.concatenate([lighter, before[support]])
                 for support, lighter in zip(supports, sums, strict=True)
@@ -241,7 +235,7 @@ class SurfaceSelection(Selection):
             return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         comparison.be_careful(self.grid.n_added)
-        self._bar_missing(comparison)
+        comparison.bar(self._missing(sizes))
         ahead = SIZES_AHEAD[self.problem.target.loss.classifies]
         found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
         grid = self.grid_on_all_rows()
@@ -250,14 +244,14 @@ class SurfaceSelection(Selection):
         judged = found.promising if looks_further else found.leading
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
-    def _bar_missing(self, comparison: Comparison) -> None:
-        """Leave out what has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
+    def _missing(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """What has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
         for search, run in enumerate(self._runs[0]):
             known = {} if run.history is None else run.history.best
-            for place, size in enumerate(comparison.sizes.tolist()):
+            for place, size in enumerate(sizes):
                 for position, ridge in enumerate(self.grid.fit):
                     if size not in known or (not ridge and self._has_dependent(search, run, known[size].support)):
-                        comparison.bar((search, position, place))
+                        yield search, position, place
 
     def _has_dependent(self, search: int, run: SearchRun, units: tuple[int, ...]) -> bool:
         # A search without a ridge takes no such columns.
@@ -300,7 +294,7 @@ class SurfaceSelection(Selection):
             def search(budget: Budget) -> None:
                 self._runs[0][place] = searched_by(self.problem.method, self._runs[0][place], self.tol, budget)
 
-            runs.run([search], n_folds=len(self.folds))
+            runs.run({0: search}, len(self.folds))
         run = self._runs[0][place]
         assert run.history is not None
         problem = replace(self.problem, ridge=ridge)

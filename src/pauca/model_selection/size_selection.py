@@ -41,6 +41,8 @@ class Selection:
         self.ended_by: Stop | None = None
         """What has ended some of the work other than a run."""
         self._runs: dict[int, list[SearchRun]] = {}
+        self._unfinished: set[int] = set()
+        """The runs on all rows (0) and on those of folds that have not come to the end of the range, or their own."""
 
     @property
     def whole(self) -> SearchRun:
@@ -54,7 +56,20 @@ class Selection:
         return self.whole
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
-        """Continue all runs to the largest size in the range."""
+        """Continue all runs to the largest size in the range, and those that their share of the time has cut off again.
+
+        How long the others take is not known before, so each has a share; what they leave is spent here.
+        """
+        self._unfinished = set(range(1 + len(self.folds)))
+        self._continue_all(size_range, design, runs)
+        while self._unfinished and self.stopped_early is Stop.TIME and runs.much_is_left and not runs.ended:
+            self.ended_by = None
+            self._continue_all(size_range, design, runs, again=True)
+
+    def _continue_all(
+        self, size_range: SizeRange, design: Design | None, runs: ParallelRuns, *, again: bool = False
+    ) -> None:
+        """Continue all runs that are not finished."""
         goal = Goal(size_range.largest, self.tol)
 
         def job(number: int) -> Callable[[Budget], None]:
@@ -69,23 +84,30 @@ class Selection:
                         check_time()  # to begin a fold takes several passes over its rows
                         self._advance(number, goal, budget, None)
                         self._score(number, size_range)
+                        self._note_if_finished(number)
                 if self._interrupted(number):
                     runs.ended = runs.interrupted = True
 
             return work
 
-        runs.run([job(number) for number in range(1 + len(self.folds))])
+        jobs = {number: job(number) for number in sorted(self._unfinished)}
+        runs.run(jobs, len(self.folds), has_end=not again, may_grow=size_range.largest < size_range.most)
         if runs.interrupted:
             self.note(Stop.INTERRUPTED)
 
     def _advance_on_all_rows(self, goal: Goal, budget: Budget, design: Design | None) -> None:
         try:
             self._advance(0, goal, budget, design)
+            self._note_if_finished(0)
         except KeyboardInterrupt:
             if 0 not in self._runs or self.whole.history is None:
                 raise  # there is nothing to keep yet
             interrupted_once()
             self.note(Stop.INTERRUPTED)
+
+    def _note_if_finished(self, number: int) -> None:
+        if not any(run.stopped_early for run in self._runs[number]):
+            self._unfinished.discard(number)
 
     def note(self, stop: Stop) -> None:
         """Remember what has ended some of the work."""
@@ -135,18 +157,22 @@ class Selection:
         """The runs on all rows, and those of the folds."""
         return [run for runs in self._runs.values() for run in runs]
 
-    def fold_runs(self) -> list[tuple[Fold, SearchRun]]:
-        """The folds whose runs were not cut off by an interrupt or the callback, and these runs."""
-        found = []
-        for number, fold in enumerate(self.folds, 1):
-            run = self._runs[number][0] if number in self._runs else None
-            if run is not None and run.history is not None and run.history.stop not in STOPPED_BY_USER:
-                found.append((fold, run))
+    def _finished(self) -> list[int]:
+        """The folds whose runs were not cut off by an interrupt or the callback."""
+        finished = [number for number in sorted(self._runs) if number and self._is_whole(number)]
         # What a single one of several folds says is not enough.
-        return found if len(found) >= min(2, len(self.folds)) else []
+        return finished if len(finished) >= min(2, len(self.folds)) else []
+
+    def _is_whole(self, number: int) -> bool:
+        stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
+        return None not in stops and not STOPPED_BY_USER.intersection(stops)
+
+    def fold_runs(self) -> list[tuple[Fold, SearchRun]]:
+        """The folds that can be compared, and their runs."""
+        return [(self.folds[number - 1], self._runs[number][0]) for number in self._finished()]
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
-        """The folds that have models, and these models."""
+        """The folds that can be compared, and their models."""
         return [(fold, run.models(0)) for fold, run in self.fold_runs()]
 
     def complete(self, choice: Choice) -> Choice:
@@ -155,14 +181,26 @@ class Selection:
         return replace(choice, ended=ended, n_folds=len(self.folds))
 
     def comparable(self, size_range: SizeRange) -> list[int]:
-        """Sizes that the runs to be compared have reached; one that was ended early limits them."""
-        runs = [*self._runs[0], *(run for _, run in self.fold_runs())]
-        ends = [max(run.history.best) for run in runs if run.history is not None and run.stopped_early]
-        within = min(ends, default=size_range.largest)
+        """Sizes that the runs to be compared have reached; one that was cut off limits them."""
+        within = min(self._ends(), default=size_range.largest)
         least = len(self.whole.subset.limits.always)
         best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
         sizes = [size for size in sorted(best) if size >= least]
         return [size for size in size_range.among(sizes) if size <= within] or sizes[-1:]
+
+    def _ends(self) -> list[int]:
+        """Where the runs to be compared were cut off; those that have no more to add do not count."""
+        return [
+            self._reached(number, run)
+            for number in self._unfinished.intersection((0, *self._finished()))
+            for run in self._runs[number]
+            if run.history is not None and (run.stopped_early or run.history.stop is Stop.SIZE)
+        ]
+
+    def _reached(self, number: int, run: SearchRun) -> int:
+        """The largest size that can be compared of a run."""
+        assert run.history is not None
+        return max(run.history.best)
 
 
 def choose_size(
@@ -201,7 +239,7 @@ def weigh_models(
     rows = np.flatnonzero(weights > 0)
     losses = mean_losses(problem, models, sizes, rows, weights)
     fits = [problem.target.loss.minus_twice_log_likelihood(row, len(rows)) for row in losses]
-    parameters = [np.size(models[size].coef) + problem.n_intercepts for size in sizes]
+    parameters = [problem.n_parameters(len(models[size].support)) for size in sizes]
     return choose_by_criterion(criterion, fits, parameters, sizes, len(rows), len(problem.units))
 
 

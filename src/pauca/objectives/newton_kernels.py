@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.losses.kernels import compiled, slopes_of, weigh
-from pauca.objectives.kernels import Data, add_columns, dot, find_gradient, find_value
+from pauca.objectives.kernels import Data, add_columns, correlate, dot, find_gradient, find_value
 from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE
 from pauca.tolerances import LINE_SEARCH_SLACK
@@ -32,21 +32,7 @@ def find_hessian(
         curved[i] = data.weights[i] * curvature[i]
     for j in range(q):
         weigh(data, curved, columns[j], spare)
-        k = 0
-        while k + 4 <= j + 1:
-            z0, z1, z2, z3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for i in range(n):
-                f = spare[i]
-                s0 += f * z0[i]
-                s1 += f * z1[i]
-                s2 += f * z2[i]
-                s3 += f * z3[i]
-            hessian[j, k], hessian[j, k + 1], hessian[j, k + 2], hessian[j, k + 3] = s0, s1, s2, s3
-            k += 4
-        while k <= j:
-            hessian[j, k] = dot(spare, columns[k])
-            k += 1
+        correlate(columns[: j + 1], columns[j], spare, hessian[j, : j + 1])
         for m in range(j):
             hessian[m, j] = hessian[j, m]
         hessian[j, j] += penalty[j]

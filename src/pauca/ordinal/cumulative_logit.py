@@ -129,6 +129,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._side_weights = self._sides(v)
         self._sign = np.where(self._side < m, 1.0, -1.0)
 
+    def n_parameters(self, n_coefficients: int, n_outputs: int, *, center: bool) -> int:
+        return n_coefficients + len(self.present) - 1  # the thresholds
+
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         return self
 

@@ -70,8 +70,8 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
         shown = percent(nested) if choice.scoring == EXPLAINED else number(nested, 4)
         return [(f"{head} (nested folds)", shown), training]
     # Not the figure of rows that had no part in the choice, which may stand beside it.
-    whose = " (optimistic: these folds chose the size)" if choice.is_of(data.size) else ""
-    label = f"{head}{whose}, ± one standard error"
+    did = "chose the size" if choice.is_of(data.size) else "compared sizes"
+    label = f"{head} (optimistic: these folds {did}), ± one standard error"
     return [(label, score_text(choice, data.size) or ""), training]
 
 

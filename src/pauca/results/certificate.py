@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.relaxations.size_proof import SizeProof
-from pauca.results.instructions import IN_PYTHON, Instructions
+from pauca.results.instructions import IN_PYTHON, Instructions, stopped_in_words
 from pauca.wording import aligned, column_names, printable
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Certificate:
         The ridge of the models on the path; None in files of earlier versions.
     stopped_after : float or None
         The time limit in seconds, where it ended the proofs.
+    interrupted : bool
+        Whether Ctrl-C ended them.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Certificate:
     n_copies: int = 0
     ridge: float | None = None
     stopped_after: float | None = None
+    interrupted: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Equal certificates say the same of the same columns."""
@@ -103,6 +106,7 @@ class Certificate:
                 one.n_copies,
                 one.ridge,
                 one.stopped_after,
+                one.interrupted,
                 None if one.column_names is None else [str(name) for name in one.column_names],
             )
             for one in (self, other)
@@ -170,10 +174,9 @@ class Certificate:
             return "" if self.reason is None else f"{self.reason[0].upper()}{self.reason[1:]}."
         noun = f"{size} feature{'' if size == 1 else 's'}"
         if proof.proved:
-            subsets = self._n_subsets(size)
-            if subsets == "1":
+            if self._n_subsets(size) == 1:
                 return ""
-            best = f"Proved to be the best of all {subsets} subsets of {noun}{self._within}{self._searched}"
+            best = f"Proved to be the best of {self._all_subsets(size)} of {noun}{self._within}{self._searched}"
             return f"{best}.{self._shown(how, size)}"
         if proof.relative_gap > NEARLY_ALL:
             stopped = "" if proof.nodes else self._stopped(how)  # a tree with nodes hardly rises from there
@@ -232,13 +235,17 @@ class Certificate:
         if proof.relative_gap > NEARLY_ALL:
             words = "nothing"
         elif proof.proved:
-            subsets = self._n_subsets(size)
-            words = "the only subset" if subsets == "1" else f"best of all {subsets} subsets"
+            words = "the only subset" if self._n_subsets(size) == 1 else f"best of {self._all_subsets(size)}"
         more = f" and {len(always) - NAMES_SHOWN} more" if len(always) > NAMES_SHOWN else ""
         return f"{words}, always with {', '.join(always[:NAMES_SHOWN])}{more}" if always else words
 
-    def _n_subsets(self, size: int) -> str:
-        return _count(comb(self.n_candidates - self.n_forced, max(0, size - self.n_forced)))
+    def _n_subsets(self, size: int) -> int:
+        """How many there are, whether or not they are within the limits."""
+        return comb(self.n_candidates - self.n_forced, max(0, size - self.n_forced))
+
+    def _all_subsets(self, size: int) -> str:
+        """``all 252 subsets``: those within limits on which features go together are not counted."""
+        return "all subsets" if self.limited else f"all {_count(self._n_subsets(size))} subsets"
 
     def __str__(self) -> str:
         return self.summary()
@@ -272,8 +279,8 @@ class Certificate:
         return f"the lower bound is next to zero, which {common}; {chance}"
 
     def _stopped(self, how: Instructions) -> str:
-        """That the time limit ended the proofs, where it did."""
-        return "" if self.stopped_after is None else f" Stopped after {self.stopped_after:.3g} s{how.more_time}."
+        """That the time limit or Ctrl-C ended the proofs, where one of them did."""
+        return stopped_in_words(self.stopped_after, how, interrupted=self.interrupted)
 
     def table(self) -> list[dict[str, Any]]:
         """The certificate as a list of records, one per size.

@@ -22,7 +22,7 @@ class FitStatistics(Mapping[int, dict[str, float]]):
     """The figures that there are for a likelihood, computed when they are first needed.
 
     The first two are for squared error. Coefficients count in full, also where a ridge shrinks them. Cp needs the least
-    squares fit of all columns. There are none for several outputs or classes.
+    squares fit of all columns. There are none for several outputs that are not the classes of one target.
     """
 
     models: Mapping[int, Model]
@@ -55,7 +55,7 @@ class FitStatistics(Mapping[int, dict[str, float]]):
 
     @cached_property
     def _figures(self) -> dict[int, dict[str, float]]:
-        if self.loss.free_dispersion is None or self.n_outputs > 1:
+        if not self.loss.has_likelihood or (self.n_outputs > 1 and not self.loss.joint):
             return {}
         full = self._full_fit() if self.loss.quadratic and not self.ridge else None
         return {size: self._of(model, full) for size, model in self.models.items()}
@@ -76,5 +76,6 @@ class FitStatistics(Mapping[int, dict[str, float]]):
             if full is not None:
                 figures["cp"] = mallows_cp(model.loss, full[0], n_rows, q, full[1], center=self.center)
         fit = self.loss.minus_twice_log_likelihood(np.array([model.loss]), n_rows)
-        counts = ModelCounts(q + int(self.center), len(model.support), n_rows, self.n_columns)
+        n_parameters = self.loss.n_parameters(len(model.support), self.n_outputs, center=self.center)
+        counts = ModelCounts(n_parameters, len(model.support), n_rows, self.n_columns)
         return figures | {name: float(CRITERIA[name](fit, counts)) for name in ("aic", "bic")}

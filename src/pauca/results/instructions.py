@@ -23,6 +23,9 @@ NAMELESS = (
     "them; after the fit of a pipeline pauca.name_features(pipeline) takes those of its steps."
 )
 
+GO_ON = ", or go on from there with warm_start=True"
+STALLED = ": all of it was needed to repeat the moves of the last fit"
+
 
 @dataclass(frozen=True)
 class Instructions:
@@ -135,9 +138,17 @@ def _literal(name: str) -> str:
     return shlex.quote(name).replace("{", "{{").replace("}", "}}")
 
 
+def stopped_in_words(seconds: float | None, how: Instructions, *, interrupted: bool) -> str:
+    """That a time limit of so many ``seconds``, or Ctrl-C, ended a proof; empty where neither did."""
+    if interrupted:
+        return " Interrupted from the keyboard."
+    return "" if seconds is None else f" Stopped after {seconds:.3g} s{how.more_time}."
+
+
 def parameters_as_options(text: str) -> str:
     """A sentence of a warning with options of the command line in place of parameters: ``--ridge 1e-3``."""
     text = text.replace(f" {NAMELESS}", "")  # tables of a shell have names, but for LIBSVM files
+    text = text.replace(GO_ON, "")
     text = text.replace("use SparseRegressor.", "use --task regression.")
     return PARAMETER.sub(_option, text)
 

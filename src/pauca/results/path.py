@@ -232,9 +232,10 @@ class Path:
             chooses its own features, so that the score is that of a size and not of the features listed; where by a
             criterion, there is a key of its name. For squared error there is adjusted_r2, and
             cp (Mallows) without a ridge, bounds or an offset and with more rows than columns, if the path goes to all
-            columns or they are quickly fitted (rows times columns squared up to 5e7); for likelihoods there are aic
-            and bic, which count every coefficient and the intercept. These four are figures of the data of the fit, and
-            do not know of the search: the more columns it could choose from, the better they make its models look.
+            columns or they are quickly fitted (rows times columns squared up to 5e7); for likelihoods of one target
+            there are aic and bic, which count every coefficient and the intercept, or the thresholds. These four are
+            figures of the data of the fit, and do not know of the search: the more columns it could choose from, the
+            better they make its models look.
         """
         records = []
         before: set[str] = set()

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from pauca.results.instructions import IN_PYTHON
+from pauca.results.instructions import IN_PYTHON, stopped_in_words
 from pauca.wording import aligned, printable
 
 # So many models are listed in a summary.
@@ -34,6 +34,8 @@ class Pool:
         Where ridges were chosen: objectives are those of the search, which had this ridge.
     stopped_after : float or None
         The time limit in seconds, where it ended the search.
+    interrupted : bool
+        Whether Ctrl-C ended it.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Pool:
     n_best: int | None = None
     search_ridge: float | None = None
     stopped_after: float | None = None
+    interrupted: bool = False
 
     def __len__(self) -> int:
         return len(self.supports)
@@ -88,9 +91,7 @@ class Pool:
         others = "others" if self.n_best is None or len(self) < self.n_best else "better ones"
         if self.complete:
             return f"{found}; there are no {others}."
-        stopped = (
-            "" if self.stopped_after is None else f" Stopped after {self.stopped_after:.3g} s{IN_PYTHON.more_time}."
-        )
+        stopped = stopped_in_words(self.stopped_after, IN_PYTHON, interrupted=self.interrupted)
         return f"{found} found; there may be {others}.{stopped}"
 
     def summary(self) -> str:

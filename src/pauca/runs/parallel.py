@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from threading import Lock
@@ -14,11 +14,15 @@ import numpy as np
 from pauca.runs.run import Budget, Progress, asks_to_stop, interrupted_once
 from pauca.threads import blas_threads
 
+# Searches that their share of a time limit has cut off go on as long as this share of it is left.
+WORTHWHILE = 0.1
+
 
 class ParallelRuns:
     """What ends all runs of a fit together: the time limit, the callback, or an interrupt."""
 
     def __init__(self, budget: Budget, n_jobs: int) -> None:
+        self._limit = budget.time_limit
         self._deadline = None if budget.time_limit is None else time.monotonic() + budget.time_limit
         self._callback = budget.callback
         self._n_jobs = n_jobs
@@ -39,40 +43,51 @@ class ParallelRuns:
         """Seconds until the time limit; None without one."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def run(
-        self, jobs: Sequence[Callable[[Budget], None]], n_folds: int | None = None, *, has_end: bool = True
-    ) -> None:
-        """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds.
+    @property
+    def much_is_left(self) -> bool:
+        """Whether the time limit leaves enough to go on with what its shares have cut off."""
+        return self._limit is not None and self.deadline - time.monotonic() > WORTHWHILE * self._limit
 
-        ``n_folds`` is what callbacks are given where these jobs are not all. ``has_end``: whether they are most of what
-        there is to do; if not, nothing is said of what is left.
+    def run(
+        self,
+        jobs: Mapping[int, Callable[[Budget], None]],
+        n_folds: int,
+        *,
+        has_end: bool = True,
+        may_grow: bool = False,
+    ) -> None:
+        """Run all jobs by their numbers, some at a time: 0 is the fit on all rows, the others those of the folds.
+
+        ``has_end``: whether they are most of what there is to do; if not, nothing is said of what is left.
+        ``may_grow``: whether another round to larger sizes may follow.
         """
-        self._n_folds = len(jobs) - 1 if n_folds is None else n_folds
+        self._n_folds = n_folds
         at_once = min(self._n_jobs, len(jobs))
         if has_end:
-            self._tell("runs_begin", len(jobs), self._n_folds, at_once)
+            self._tell("runs_begin", len(jobs), self._n_folds, at_once, may_grow)
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
         with blas_threads.single():
             self._run(jobs, at_once)
 
-    def _run(self, jobs: Sequence[Callable[[Budget], None]], n_jobs: int) -> None:
+    def _run(self, jobs: Mapping[int, Callable[[Budget], None]], n_jobs: int) -> None:
+        waiting = [(job, number, len(jobs) - place, n_jobs) for place, (number, job) in enumerate(jobs.items())]
         if n_jobs == 1:
-            for number, job in enumerate(jobs):
-                self._start(job, number, len(jobs), 1)
+            for one in waiting:
+                self._start(*one)
             return
         with ThreadPoolExecutor(n_jobs) as pool:
-            running = [pool.submit(self._start, job, number, len(jobs), n_jobs) for number, job in enumerate(jobs)]
+            running = [pool.submit(self._start, *one) for one in waiting]
             try:
                 wait(running)
             except KeyboardInterrupt:
                 self.ended = self.interrupted = True
                 interrupted_once()
-        for one in running:
-            one.result()
+        for future in running:
+            future.result()
 
-    def _start(self, job: Callable[[Budget], None], number: int, n_jobs: int, at_once: int) -> None:
+    def _start(self, job: Callable[[Budget], None], number: int, jobs_left: int, at_once: int) -> None:
         with np.errstate(all="ignore"):  # a thread does not have those of the one that started it
-            job(Budget(self._share(n_jobs - number, at_once), self._listener(number, self._n_folds)))
+            job(Budget(self._share(jobs_left, at_once), self._listener(number, self._n_folds)))
         self._tell("run_ended", number)
 
     def _tell(self, what: str, *about: int) -> None:

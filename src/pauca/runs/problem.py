@@ -96,10 +96,9 @@ class LinearProblem:
         """Whether the models of a search are others than those of this problem on the same columns."""
         return self.ridge != search_ridge or (self.searches_by_unit and search_ridge > 0)
 
-    @property
-    def n_intercepts(self) -> int:
-        """How many intercepts a model has."""
-        return self.target.n_outputs if self.center else 0
+    def n_parameters(self, n_columns: int) -> int:
+        """How many parameters a model of some columns has for information criteria."""
+        return self.measure.n_parameters(n_columns, self.target.n_outputs, center=self.center)
 
     def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
         """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.

@@ -41,12 +41,15 @@ class TimeLeft:
 
     Runs of folds take about as long as each other, their scores included, and the last search about as long as one of
     them. So what is left is known once the first fold is complete. Before that there is a lower bound, for a fold takes
-    no less than its share of the run on all rows. A round to larger sizes may follow, which nobody knows of before.
+    no less than its share of the run on all rows. A round to larger sizes may follow, which nobody knows of before: the
+    share that is done leaves room for one that takes as long as this one.
     """
 
     def __init__(self) -> None:
         self._n_folds = self._n_runs = 0
         self._at_once = 1
+        self._may_grow = False
+        """Whether a round to larger sizes may follow this one."""
         self._began = 0.0
         self._base = self._share = 0.0
         """The share that was done when this round began, and the largest so far."""
@@ -62,9 +65,9 @@ class TimeLeft:
         """Seconds that each fold took of this round, or of the one before."""
         self._last = False
 
-    def runs_begin(self, n_runs: int, n_folds: int, now: float, at_once: int = 1) -> None:
+    def runs_begin(self, n_runs: int, n_folds: int, now: float, at_once: int = 1, *, may_grow: bool = False) -> None:
         """Note a round, or the last search, which is a run by itself."""
-        self._base = self._share
+        self._base, self._may_grow = self._share, may_grow
         self._n_runs, self._n_folds, self._at_once = n_runs, n_folds, at_once
         self._last, self._began, self._n_ended, self._whole = n_runs == 1 and n_folds > 0, now, 0, None
         self._from = 0 if self._last else self._largest
@@ -92,7 +95,8 @@ class TimeLeft:
         is_over = self._n_folds > 0 and progress.fold is None and self._n_ended > 0 and not self._last
         within = 0.0 if is_over else self._within(progress)
         n_runs = max(1, self._n_runs)
-        done = min(n_runs, self._n_ended + within) / (n_runs + (self._n_folds > 0 and not self._last))
+        last = self._n_folds > 0 and not self._last
+        done = min(n_runs, self._n_ended + within) / (n_runs * (1 + self._may_grow) + last)
         self._share = max(self._share, self._base + (1.0 - self._base) * min(1.0, done))
         return min(self._share, MOST_DONE)
 
@@ -256,10 +260,10 @@ class ProgressReport:
             self._latest = progress
         return False
 
-    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1) -> None:
-        """A round of runs begins, so many at a time."""
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1, may_grow: bool = False) -> None:
+        """A round of runs begins, so many at a time; another to larger sizes may follow."""
         with self._lock:
-            self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once)
+            self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once, may_grow=may_grow)
 
     def run_ended(self, number: int) -> None:
         """A run is complete: on all rows (0), or on those of a fold."""
@@ -410,7 +414,10 @@ def _left(how: str, seconds: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds as people say them."""
-    if seconds < 60:
+    if seconds < 59.5:
         return f"{seconds:.0f} s"
+    if seconds < 600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

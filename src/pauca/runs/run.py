@@ -155,6 +155,8 @@ class History:
 
     def __init__(self, start: Subset, largest_kept: int | None) -> None:
         self.moves: list[Move] = []
+        self.n_repeated = 0
+        """How many of the moves are those of an earlier run, which this one continues."""
         self.best = {0: start.null}
         """The best model met at each size."""
         self.stop: Stop | None = None
@@ -166,6 +168,8 @@ class History:
         """Why there is no lower bound, where one was requested."""
         self.proofs_stopped_after: float | None = None
         """The time limit in seconds, where it ended the proofs."""
+        self.proofs_interrupted = False
+        """Whether Ctrl-C ended them."""
         self.n_copies = 0
         """How many columns the proofs leave out because they copy others."""
         self.size = start.size
@@ -267,6 +271,7 @@ def run(
         for move in resume:
             apply(move, subset)
             history.record(move, subset)
+        history.n_repeated = len(history.moves)
         moves = method.moves(subset, history, goal)
         history.stop = _drive(moves, subset, history, goal, budget, began)
         with limited_until(deadline + GRACE):

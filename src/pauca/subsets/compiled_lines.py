@@ -33,6 +33,7 @@ class Lines(NamedTuple):
     curvature: np.ndarray
     penalty: np.ndarray
     rate: np.ndarray
+    """How fast the curvature may change: 0 where it is constant, not a number where nothing is known of it."""
     low: np.ndarray
     high: np.ndarray
     """Bounds of the step, infinite where there are none."""
@@ -48,7 +49,6 @@ class CompiledSearch:
 
     def __init__(self, loss: Loss, before: float) -> None:
         self._curve = None if loss.coupled or loss.joint else compiled_curve(loss)
-        self._concordance = loss.self_concordance
         self._before = before
 
     def of_columns(
@@ -63,7 +63,6 @@ class CompiledSearch:
             kernels.Data(*curve, *map(plain, rows)),
             plain(z),
             Lines(*map(plain, lines)),
-            self._kind(kernels),
             within,
             self._before,
             gains,
@@ -78,8 +77,8 @@ class CompiledSearch:
         if kernels is None or rows is None:
             return None
         columns, gains = z.take(rows.order, axis=1), np.empty(len(z))
-        data, kind = rows.data(columns, scores.take(rows.order)), self._kind(kernels)
-        kernels.gains_of_columns(data, columns, Lines(*map(plain, lines)), kind, within, self._before, gains)
+        data = rows.data(columns, scores.take(rows.order))
+        kernels.gains_of_columns(data, columns, Lines(*map(plain, lines)), within, self._before, gains)
         return gains if rows.keep(data) else None
 
     def of_entries(
@@ -104,7 +103,6 @@ class CompiledSearch:
             np.concatenate(values),
             np.array(bases),
             Lines(*map(plain, lines)),
-            self._kind(kernels),
             within,
             self._before,
             gains,
@@ -118,8 +116,3 @@ class CompiledSearch:
         if found is None:
             count_missed(SAVED_BY_CALL + SAVED_BY_NUMBER * numbers)
         return found
-
-    def _kind(self, kernels: ModuleType) -> int:
-        if self._concordance is None:
-            return kernels.UNKNOWN
-        return kernels.BY_RATE if self._concordance else kernels.CONSTANT

@@ -139,24 +139,20 @@ class CoordinateSearch:
             rate = self._rate(features, concordance)
             return self._ceiling(slope, curvature, rate, self._objective.penalty[features])
 
-    def _rate(self, features: np.ndarray | slice, concordance: float | None) -> np.ndarray | None:
-        """How fast curvatures along some columns may change; None where there is no bound."""
-        return None if concordance is None else concordance * self._objective.design.extent()[features]
+    def _rate(self, features: np.ndarray | slice, concordance: float | None) -> np.ndarray:
+        """How fast curvatures along some columns may change; not numbers where there is no bound."""
+        extent = self._objective.design.extent()[features]
+        return np.full(len(extent), np.nan) if concordance is None else concordance * extent
 
-    def _ceiling(
-        self, slope: np.ndarray, curvature: np.ndarray, rate: np.ndarray | None, penalty: np.ndarray
-    ) -> np.ndarray:
+    def _ceiling(self, slope: np.ndarray, curvature: np.ndarray, rate: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         half = 0.5 * slope * slope
         quadratic, by_ridge = half / curvature, half / penalty
-        if rate is None:
-            found = np.minimum(SAFETY_FACTOR * quadratic, by_ridge)
-        elif self._loss.self_concordance == 0:
-            found = quadratic
-        else:
-            x = np.abs(slope) * rate / curvature
-            # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
-            exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
-            found = np.where(x < 1, np.minimum(curvature / (rate * rate) * exact, by_ridge), by_ridge)
+        x = np.abs(slope) * rate / curvature
+        # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
+        exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
+        found = np.where(x < 1, np.minimum(curvature / (rate * rate) * exact, by_ridge), by_ridge)
+        found = np.where(rate == 0, quadratic, found)
+        found = np.where(np.isnan(rate), np.minimum(SAFETY_FACTOR * quadratic, by_ridge), found)
         return np.where(slope == 0, 0.0, found)
 
     def _ridge_ceiling(self, slope: np.ndarray) -> np.ndarray:
@@ -187,47 +183,37 @@ class CoordinateSearch:
             block = self._whole_columns(self._columns.columns(some) if z is None else z)
             lines = self._known(some, slope[whole], curvature[whole])
             gains = self._compiled.of_columns((block.y, block.weights, block.scores), block.z, lines, within)
-            found[whole] = self._line_gains(block, some, *lines[:2], within) if gains is None else gains
+            found[whole] = self._line_gains(block, lines, within) if gains is None else gains
         if not whole.all():
             some, few = features[~whole], ~whole
             lines = self._known(some, slope[few], curvature[few])
             rows, merged = (self._y, self._weights, self._scores), self._rows
             of_merged = merged.y[0], merged.weights, self._of_rows
             gains = self._compiled.of_entries(rows, of_merged, entries, lines, within)
-            found[few] = self._line_gains(self._listed(entries), some, *lines[:2], within) if gains is None else gains
+            found[few] = self._line_gains(self._listed(entries), lines, within) if gains is None else gains
         return found
 
     def _known(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> Lines:
         """What is known of some columns before they are looked at."""
-        penalty, rate = self._objective.penalty[features], self._rate(features, self._loss.self_concordance)
-        rate = np.zeros(len(features)) if rate is None else rate
-        bounds = self._objective.bounds
-        if bounds is None:
-            return Lines(slope, curvature, penalty, rate, *np.full((2, len(features)), [[-np.inf], [np.inf]]))
-        return Lines(slope, curvature, penalty, rate, bounds[0][features], bounds[1][features])
+        objective, rate = self._objective, self._rate(features, self._loss.self_concordance)
+        bounds = np.array([[-np.inf], [np.inf]]).repeat(len(features), axis=1)
+        if objective.bounds is not None:
+            bounds = np.stack(objective.bounds)[:, features]
+        return Lines(slope, curvature, objective.penalty[features], rate, *bounds)
 
-    def _line_gains(
-        self,
-        columns: _Listed | _WholeColumns,
-        features: np.ndarray,
-        slope: np.ndarray,
-        curvature: np.ndarray,
-        within: float,
-    ) -> np.ndarray:
+    def _line_gains(self, columns: _Listed | _WholeColumns, lines: Lines, within: float) -> np.ndarray:
         """Gains along some columns by safeguarded Newton steps."""
-        objective = self._objective
-        penalty, rate = objective.penalty[features], self._rate(features, self._loss.self_concordance)
-        bounds = None if objective.bounds is None else [bound[features] for bound in objective.bounds]
-        bracket = _Bracket(len(features), bounds)
-        active, left_in = np.arange(len(features)), columns
-        t, here, open_penalty = np.zeros(len(features)), np.zeros(len(features)), penalty
-        shrunk, enough = np.ones(len(features), dtype=bool), np.zeros(len(features))
+        slope, curvature, penalty, rate, low, high = lines
+        bracket = _Bracket(low.copy(), high.copy())
+        active, left_in = np.arange(len(slope)), columns
+        t, here, open_penalty = np.zeros(len(slope)), np.zeros(len(slope)), penalty
+        shrunk, enough = np.ones(len(slope), dtype=bool), np.zeros(len(slope))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
                 check_time()
                 bracket.narrow(active, here, slope)
                 if iteration == 0:
-                    here = slope / curvature if bounds is None else np.clip(slope / curvature, *bounds)
+                    here = np.clip(slope / curvature, low, high)
                     enough = within * 0.5 * here * slope
                 else:
                     # Where the last step was no good, as on an exponential, the next would not be either.
@@ -244,7 +230,7 @@ class CoordinateSearch:
                 if not open_.any():
                     break
                 if not open_.all():
-                    left_in, active, rate = left_in.only(open_), active[open_], None if rate is None else rate[open_]
+                    left_in, active, rate = left_in.only(open_), active[open_], rate[open_]
                     here, slope, curvature, shrunk = here[open_], slope[open_], curvature[open_], shrunk[open_]
                     open_penalty, enough = open_penalty[open_], enough[open_]
             gains = self._before - columns.values(t) - 0.5 * penalty * t * t
@@ -380,7 +366,7 @@ class WholeColumnSearch(CoordinateSearch):
         gains = self._compiled.of_coupled_columns(self._loss, self._scores, columns, lines, within)
         if gains is not None:
             return gains
-        return self._line_gains(self._whole_columns(columns), features, slope, curvature, within)
+        return self._line_gains(self._whole_columns(columns), lines, within)
 
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
@@ -396,10 +382,9 @@ def _highest(scores: np.ndarray, count: int) -> np.ndarray:
 class _Bracket:
     """Where minima lie: between the last points with a slope up and a slope down."""
 
-    def __init__(self, size: int, bounds: list[np.ndarray] | None) -> None:
-        self.low = np.full(size, -np.inf) if bounds is None else bounds[0].copy()
-        self.high = np.full(size, np.inf) if bounds is None else bounds[1].copy()
-        self._slope_low, self._slope_high = np.full(size, np.nan), np.full(size, np.nan)
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.low, self.high = low, high
+        self._slope_low, self._slope_high = np.full(len(low), np.nan), np.full(len(low), np.nan)
 
     def narrow(self, positions: np.ndarray, t: np.ndarray, slope: np.ndarray) -> None:
         """Take in slopes (minus the derivative) at points t."""

@@ -14,9 +14,6 @@ from pauca.losses.kernels import compiled, is_finite, loss_of, shared_bend, slop
 from pauca.subsets.compiled_lines import Lines
 from pauca.subsets.coordinate_gains import MOST_STEPS, SAFETY_FACTOR, TRUSTED_BELOW
 
-# What is known of how fast curvatures change: nothing, that they do not, or at most at a rate.
-UNKNOWN, CONSTANT, BY_RATE = 0, 1, 2
-
 
 class Data(NamedTuple):
     """A loss, as in ``pauca.losses.compiled_curves``, and rows with the scores of a model."""
@@ -30,15 +27,15 @@ class Data(NamedTuple):
 
 
 @compiled
-def ceiling(kind: int, slope: float, curvature: float, rate: float, penalty: float) -> float:
+def ceiling(slope: float, curvature: float, rate: float, penalty: float) -> float:
     """An upper bound of what is left to gain, or with nothing known an estimate."""
     if slope == 0.0:
         return 0.0
     half = 0.5 * slope * slope
     by_ridge = half / penalty
-    if kind == UNKNOWN:
+    if np.isnan(rate):
         return min(SAFETY_FACTOR * half / curvature, by_ridge)
-    if kind == CONSTANT:
+    if rate == 0.0:
         return half / curvature
     x = abs(slope) * rate / curvature
     if not x < 1.0:
@@ -65,64 +62,59 @@ def next_step(here: float, proposed: float, low: float, high: float, rise: float
 
 
 @compiled
-def slopes_of_column(data: Data, z: np.ndarray, t: float, rows: np.ndarray, found: np.ndarray) -> None:
-    """Add the derivatives of the loss along a column after a step t to ``found``."""
-    moved, derivative, curvature = rows[0, : len(z)], rows[1, : len(z)], rows[2, : len(z)]
-    for i in range(len(z)):
+def add_slopes(data: Data, z: np.ndarray, t: float, sign: float, rows: np.ndarray, found: np.ndarray) -> None:
+    """Add the derivatives of the loss along a column after a step t, with a sign, to ``found``."""
+    n = len(z)
+    moved, derivative, curvature = rows[0, :n], rows[1, :n], rows[2, :n]
+    for i in range(n):
         moved[i] = data.scores[i] + t * z[i]
     slopes_of(data, moved, derivative, curvature)
     first, second = 0.0, 0.0
-    for i in range(len(z)):
+    for i in range(n):
         weighted = data.weights[i] * z[i]
         first += weighted * derivative[i]
         second += weighted * z[i] * curvature[i]
-    found[0] += first
-    found[1] += second - shared_bend(data, z)
-
-
-@compiled
-def slopes_of_base(data: Data, base: float, t: float, rows: np.ndarray, sign: float, found: np.ndarray) -> None:
-    """The same, with a sign, for a column of one value."""
-    n = len(data.scores)
-    moved, derivative, curvature = rows[0, :n], rows[1, :n], rows[2, :n]
-    for i in range(n):
-        moved[i] = data.scores[i] + t * base
-    slopes_of(data, moved, derivative, curvature)
-    first, second = 0.0, 0.0
-    for i in range(n):
-        first += data.weights[i] * derivative[i]
-        second += data.weights[i] * curvature[i]
-    found[0] += sign * base * first
-    found[1] += sign * base * base * second
+    found[0] += sign * first
+    found[1] += sign * (second - shared_bend(data, z))
 
 
 @compiled
 def find_slopes_at(
-    data: Data, z: np.ndarray, merged: Data, base: float, based: bool, t: float, rows: np.ndarray, found: np.ndarray
+    data: Data,
+    z: np.ndarray,
+    merged: Data,
+    base: np.ndarray,
+    based: bool,
+    t: float,
+    rows: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    """Derivatives after a step: of a whole column, or of entries beside merged rows that share one value."""
+    """Derivatives after a step: of a whole column, or of entries beside merged rows that share one value, the base."""
     found[0], found[1] = 0.0, 0.0
-    slopes_of_column(data, z, t, rows, found)
+    add_slopes(data, z, t, 1.0, rows, found)
     if based:
-        slopes_of_base(data, base, t, rows, -1.0, found)
-        slopes_of_base(merged, base, t, rows, 1.0, found)
+        add_slopes(data, base[: len(z)], t, -1.0, rows, found)
+        add_slopes(merged, base[: len(merged.scores)], t, 1.0, rows, found)
 
 
 @compiled
-def loss_at(data: Data, z: np.ndarray, merged: Data, base: float, based: bool, t: float, rows: np.ndarray) -> float:
-    """The mean loss after a step."""
+def loss_after(data: Data, z: np.ndarray, t: float, rows: np.ndarray) -> float:
+    """The loss after a step t along a column."""
     moved = rows[0, : len(z)]
     for i in range(len(z)):
         moved[i] = data.scores[i] + t * z[i]
-    value = loss_of(data, moved)
+    return loss_of(data, moved)
+
+
+@compiled
+def loss_at(
+    data: Data, z: np.ndarray, merged: Data, base: np.ndarray, based: bool, t: float, rows: np.ndarray
+) -> float:
+    """The mean loss after a step, as ``find_slopes_at`` has its derivatives."""
+    value = loss_after(data, z, t, rows)
     if based:
-        for i in range(len(z)):
-            moved[i] = data.scores[i] + t * base
-        value -= loss_of(data, moved)
-        shifted = rows[0, : len(merged.scores)]
-        for i in range(len(merged.scores)):
-            shifted[i] = merged.scores[i] + t * base
-        value += loss_of(merged, shifted)
+        value -= loss_after(data, base[: len(z)], t, rows)
+        value += loss_after(merged, base[: len(merged.scores)], t, rows)
     return value
 
 
@@ -131,11 +123,10 @@ def gain_along(
     data: Data,
     z: np.ndarray,
     merged: Data,
-    base: float,
+    base: np.ndarray,
     based: bool,
     lines: Lines,
     line: int,
-    kind: int,
     within: float,
     before: float,
     rows: np.ndarray,
@@ -161,7 +152,7 @@ def gain_along(
         slope, curvature = -found[0] - penalty * here, max(found[1], 0.0) + penalty
         shrunk = abs(slope) <= TRUSTED_BELOW * abs(old)
         # Where numbers have overflowed, the search goes on.
-        if is_finite(slope) and ceiling(kind, slope, curvature, lines.rate[line], penalty) <= enough:
+        if is_finite(slope) and ceiling(slope, curvature, lines.rate[line], penalty) <= enough:
             break
         # By convexity no more is left than the slope over the rest of the bracket.
         way = high - here if slope > 0.0 else here - low
@@ -173,14 +164,14 @@ def gain_along(
 
 @compiled
 def gains_of_columns(
-    data: Data, columns: np.ndarray, lines: Lines, kind: int, within: float, before: float, gains: np.ndarray
+    data: Data, columns: np.ndarray, lines: Lines, within: float, before: float, gains: np.ndarray
 ) -> None:
     """Gains along whole columns of shape (b, n)."""
     rows, found = np.empty((3, columns.shape[1])), np.empty(2)
     based = len(columns) == 0  # False, but not as a literal, for which all of the kernel would be compiled again
     for line in range(len(columns)):
         z = columns[line]
-        gains[line] = gain_along(data, z, data, 0.0, based, lines, line, kind, within, before, rows, found)
+        gains[line] = gain_along(data, z, data, z, based, lines, line, within, before, rows, found)
 
 
 @compiled
@@ -192,7 +183,6 @@ def gains_of_entries(
     values: np.ndarray,
     bases: np.ndarray,
     lines: Lines,
-    kind: int,
     within: float,
     before: float,
     gains: np.ndarray,
@@ -204,7 +194,7 @@ def gains_of_entries(
     most = len(merged.scores)
     for line in range(len(gains)):
         most = max(most, starts[line + 1] - starts[line])
-    rows, own, found = np.empty((3, most)), np.empty((3, most)), np.empty(2)
+    rows, own, found, base = np.empty((3, most)), np.empty((3, most)), np.empty(2), np.empty(most)
     based = len(gains) > 0
     for line in range(len(gains)):
         start, count = starts[line], starts[line + 1] - starts[line]
@@ -213,4 +203,6 @@ def gains_of_entries(
             own[0, i], own[1, i], own[2, i] = data.y[row], data.weights[row], data.scores[row]
         entries = Data(data.form, data.number, own[0, :count], own[1, :count], own[2, :count])
         z = values[start : start + count]
-        gains[line] = gain_along(entries, z, merged, bases[line], based, lines, line, kind, within, before, rows, found)
+        for i in range(most):
+            base[i] = bases[line]
+        gains[line] = gain_along(entries, z, merged, base, based, lines, line, within, before, rows, found)

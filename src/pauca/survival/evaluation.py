@@ -90,6 +90,8 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         nested : bool, default=False
             Without test rows: whether size and ridge are chosen again for every fold. It takes as many fits as there
             are folds. False is fast, but optimistic where size or ridge were chosen.
+            With a size or ridge that was chosen, reckon with five times as long as ``fit``: ``verbose=1`` on the
+            estimator shows how far it is.
 
         Returns
         -------

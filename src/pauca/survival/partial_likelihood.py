@@ -61,6 +61,9 @@ class PartialLikelihood(Loss):
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
+    def n_parameters(self, n_coefficients: int, n_outputs: int, *, center: bool) -> int:
+        return n_coefficients  # no constant changes it
+
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         raise ValueError("A partial likelihood has no value before it knows all rows: call tuned(y, weights) first.")
 
