@@ -86,9 +86,12 @@ def test_gains_along_columns_are_those_of_refits_of_one_coefficient():
     scores = 0.8 * columns[0]
     slopes = loss.slopes(y, scores)
     lines = Lines(
-        -new @ (weights * slopes.derivative), new**2 @ (weights * slopes.curvature), np.full(B, 1e-3), np.full(B, np.nan),
+        -new @ (weights * slopes.derivative),
+        new**2 @ (weights * slopes.curvature),
+        np.full(B, 1e-3),
+        np.full(B, np.nan),
         *np.full((2, B), [[-np.inf], [np.inf]]),
-    )  # fmt: skip
+    )
     with kernels_used("always"):
         before = float(loss.value(y, scores) @ weights)
         found = CompiledSearch(loss, before).of_coupled_columns(loss, scores, new, lines, 1e-9)
