@@ -74,11 +74,15 @@ def count_missed(seconds: float) -> None:
 
 
 class Kernels:
-    """The kernels of a module, loaded by ``load``; ``longest`` is the name of the one that takes longest to compile."""
+    """The kernels of a module, loaded by ``load``; ``longest`` is the name of the one that takes longest to compile.
 
-    def __init__(self, load: Callable[[], ModuleType], longest: str) -> None:
+    Where kernels are compiled for several kinds of data, ``kind`` is the name of one.
+    """
+
+    def __init__(self, load: Callable[[], ModuleType], longest: str, kind: str = "") -> None:
         self._load = load
         self._longest = longest
+        self._kind = kind
         self._imported: ModuleType | None = None
         self._ready: ModuleType | None = None
 
@@ -98,7 +102,7 @@ class Kernels:
             if self._imported is None:
                 with interrupts_held():
                     self._imported = self._load()
-            known = was_compiled(getattr(self._imported, self._longest))
+            known = was_compiled(getattr(self._imported, self._longest), self._kind)
         except Exception:  # Numba does not suit this NumPy, its cache cannot be used, or it is told to compile nothing
             _USE.installed = False
             return
@@ -106,10 +110,10 @@ class Kernels:
             self._ready = self._imported
 
 
-def was_compiled(kernel: Any) -> bool:
+def was_compiled(kernel: Any, kind: str = "") -> bool:
     """Whether a kernel was compiled before on this machine, from the file as it is and by this release of Numba."""
     read_index = getattr(getattr(kernel._cache, "_cache_file", None), "_load_index", None)
-    return read_index is not None and bool(read_index())
+    return read_index is not None and any(kind in str(signature) for signature in read_index())
 
 
 def plain(array: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Compiled losses have the values and derivatives of the losses they stand for."""
 
+import math
+
 import numpy as np
 import pytest
 from loss_rows import LOSSES
@@ -80,3 +82,10 @@ def test_losses_that_may_differ_have_no_form():
     assert compiled_curve(WithOffset(LogLoss())) is None
     assert compiled_curve(NegativeBinomial()) is None
     assert compiled_curve(NegativeBinomial(0.5)).number == 0.5
+
+
+def test_logarithms_of_one_more_are_right_to_the_last_bits():
+    from pauca.losses.kernels import log_of_one_more_than
+
+    for x in [0.0, 5e-324, 1e-300, 1e-17, 3e-8, 0.1, 0.5, 1.0, 1.5, 2.0, 7.3, 1e5, 1e16, 3e200, 1e299]:
+        assert log_of_one_more_than(x) == pytest.approx(math.log1p(x), rel=4e-16, abs=0.0)

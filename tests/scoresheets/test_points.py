@@ -114,6 +114,20 @@ def test_a_missing_value_has_no_points(cancer):
         sheet.total(frame)
 
 
+def test_rows_without_a_column_that_has_points_are_refused(cancer):
+    model, X, y = cancer
+    sheet = model.to_points(cv=None)
+    expected, name = sheet.total(X), sheet.rows[-1].feature
+    np.testing.assert_array_equal(sheet.total(X[X.columns[::-1]]), expected)
+    np.testing.assert_array_equal(sheet.total(X.to_numpy()), expected)
+    with pytest.raises(ValueError, match="has no column"):
+        sheet.total(X.rename(columns={name: "other"}))
+    with pytest.raises(ValueError, match="X has 1 columns"):
+        sheet.predict_risk(X.to_numpy()[:, :1])
+    nameless = SparseClassifier(k=3).fit(X.to_numpy(), y).to_points(cv=None)
+    np.testing.assert_array_equal(nameless.total(X), expected)
+
+
 def test_readable_numbers():
     assert [round_number(value) for value in (0.13, 0.7, 3.4, 17.0, 890.0)] == [0.1, 0.5, 5.0, 20.0, 1000.0]
     assert round_step(np.array([0.0, 1.0, 1.0])) == 1.0

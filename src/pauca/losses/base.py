@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,6 +30,23 @@ class Lines(NamedTuple):
     offset: np.ndarray
     low: float
     high: float
+
+
+class CompiledRows(Protocol):
+    """Rows that a loss couples, as kernels for refits take them."""
+
+    @property
+    def order(self) -> np.ndarray:
+        """Places among the data of the rows as kernels see them."""
+        ...
+
+    def data(self, columns: np.ndarray, scores: np.ndarray) -> Any:
+        """What kernels are given of columns (q, n) and scores (n,) in this order."""
+        ...
+
+    def keep(self, data: Any) -> bool:
+        """Keep what is known after a kernel has used it; False where it failed, and what it computed is void."""
+        ...
 
 
 class Loss(ABC):
@@ -157,6 +174,10 @@ class Loss(ABC):
         ``weights`` are those of all rows, and ``test`` the indices of those held out.
         """
         raise NotImplementedError(f"{type(self).__name__} has no losses of held-out rows.")
+
+    def compiled_rows(self) -> CompiledRows | None:
+        """For coupled rows, of a loss bound to the rows of a fit: what kernels need of them; None without kernels."""
+        return None
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """A curvature for steps as large as those of adding a feature, not only for infinitesimal ones."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from pauca.losses.compiled_curves import (
     GAMMA,
@@ -107,6 +107,18 @@ def log_of_one_more(e: float) -> float:
     p = p * s + 1.0 / 5.0
     p = p * s + 1.0 / 3.0
     return 2.0 * (u + u * s * p)
+
+
+@compiled_in_order
+def log_of_one_more_than(x: float) -> float:
+    """The same for any x that is not negative and below 1e300."""
+    more = 1.0 + x
+    bits = _as_integer(more)
+    k = _as_double(_as_integer(TO_WHOLE) + (bits >> 52) - 1023) - TO_WHOLE
+    part = _as_double((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000) - 1.0
+    # What rounding has taken from the sum.
+    lost = (x - (more - 1.0)) / more
+    return k * LOG2_HIGH + (log_of_one_more(part) + (k * LOG2_LOW + lost))
 
 
 @compiled
@@ -226,3 +238,67 @@ def tweedie(power: float, y: float, score: float) -> float:
         return math.exp(up * score) / up
     r = score - math.log(y)
     return max(y**up * (math.expm1(up * r) / up + math.expm1(-down * r) / down), 0.0)
+
+
+# What other kernels ask of rows and their loss. Rows given as a tuple with a form are those of a curve; losses that
+# couple their rows have a tuple of their own, see ``pauca.ordinal.kernels``.
+
+
+def slopes_of(data: Any, scores: np.ndarray, derivative: np.ndarray, curvature: np.ndarray) -> None:
+    """First and second derivative of every row in its own score."""
+    raise NotImplementedError
+
+
+def loss_of(data: Any, scores: np.ndarray) -> float:
+    """The sum of the weighted losses."""
+    raise NotImplementedError
+
+
+def weigh(data: Any, curved: np.ndarray, z: np.ndarray, found: np.ndarray) -> None:
+    """The Hessian in all scores times a column; ``curved`` has the weighted curvatures that were found last."""
+    raise NotImplementedError
+
+
+def shared_bend(data: Any, z: np.ndarray) -> float:
+    """By how much the curvature along a column is less than that of its rows one by one."""
+    raise NotImplementedError
+
+
+OPTIONS: Any = {"fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy", "nogil": True}
+
+
+def _is_curve(data: Any) -> bool:
+    return "form" in getattr(data, "fields", ())
+
+
+@overload(slopes_of, jit_options=OPTIONS)
+def _slopes_of_curve(data: Any, scores: Any, derivative: Any, curvature: Any) -> Any:
+    def found(data: Any, scores: Any, derivative: Any, curvature: Any) -> None:
+        find_slopes(data.form, data.number, data.y, scores, derivative, curvature)
+
+    return found if _is_curve(data) else None
+
+
+@overload(loss_of, jit_options=OPTIONS)
+def _loss_of_curve(data: Any, scores: Any) -> Any:
+    def total(data: Any, scores: Any) -> float:
+        return float(total_loss(data.form, data.number, data.y, data.weights, scores))
+
+    return total if _is_curve(data) else None
+
+
+@overload(weigh, jit_options=OPTIONS)
+def _weigh_by_curve(data: Any, curved: Any, z: Any, found: Any) -> Any:
+    def weighed(data: Any, curved: Any, z: Any, found: Any) -> None:
+        for i in range(len(z)):
+            found[i] = curved[i] * z[i]
+
+    return weighed if _is_curve(data) else None
+
+
+@overload(shared_bend, jit_options=OPTIONS)
+def _shared_bend_of_curve(data: Any, z: Any) -> Any:
+    def nothing(data: Any, z: Any) -> float:
+        return 0.0
+
+    return nothing if _is_curve(data) else None

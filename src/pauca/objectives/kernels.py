@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, find_slopes, is_finite, total_loss
+from pauca.losses.kernels import compiled, is_finite, loss_of, slopes_of, weigh
 from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS, TINY
 
 
@@ -95,7 +95,7 @@ def find_gradient(
     gradient: np.ndarray,
 ) -> None:
     """The gradient and, on the way, the curvature of every row."""
-    find_slopes(data.form, data.number, data.y, scores, force, curvature)
+    slopes_of(data, scores, force, curvature)
     for i in range(len(scores)):
         force[i] *= data.weights[i]
     correlate(data.columns, own, force, gradient)
@@ -109,7 +109,7 @@ def find_value(data: Data, penalty: np.ndarray, coef: np.ndarray, scores: np.nda
     ridge = 0.0
     for j in range(len(coef)):
         ridge += penalty[j] * coef[j] * coef[j]
-    return total_loss(data.form, data.number, data.y, data.weights, scores) + 0.5 * ridge
+    return loss_of(data, scores) + 0.5 * ridge
 
 
 @compiled
@@ -150,7 +150,7 @@ def correct_inverse(inverse: np.ndarray, s: np.ndarray, y: np.ndarray, image: np
 
 @compiled
 def begin_addition(
-    columns: np.ndarray,
+    data: Data,
     curved: np.ndarray,
     new: np.ndarray,
     penalty: float,
@@ -160,10 +160,9 @@ def begin_addition(
     inverse: np.ndarray,
 ) -> None:
     """The inverse Hessian bordered by a new column; ``curved`` is the weighted curvature of every row."""
-    q, n = columns.shape
-    for i in range(n):
-        weighted[i] = curved[i] * new[i]
-    correlate(columns, new, weighted, across)
+    q = len(data.columns)
+    weigh(data, curved, new, weighted)
+    correlate(data.columns, new, weighted, across)
     own = across[q] + penalty
     left = own
     regressed = inverse[q]
@@ -302,7 +301,7 @@ def preview(
 
     The model has coefficients ``fitted``, scores ``at`` and the inverse Hessian ``known``; the last five are filled.
     """
-    form, number, y, weights, columns = data
+    weights, columns = data.weights, data.columns
     q, n = columns.shape
     b, p = coef.shape
     rows, vectors = np.empty((4, n)), np.empty((4, p))
@@ -311,17 +310,18 @@ def preview(
         all_penalties[j] = penalty[j]
     force, curvature = rows[2], rows[3]
     if len(new):
-        find_slopes(form, number, y, at, forced, curved)
+        slopes_of(data, at, forced, curved)
         for i in range(n):
             forced[i] *= weights[i]
             curved[i] *= weights[i]
+        for m in range(b):
+            begin_addition(data, curved, new[m], new_penalty[m], known, rows[0], vectors[0], inverses[m])
     for m in range(b):
         if len(new):
             own = new[m]
             all_penalties[q] = new_penalty[m]
             for i in range(n):
                 scores[m, i] = at[i]
-            begin_addition(columns, curved, own, new_penalty[m], known, rows[0], vectors[0], inverses[m])
             for j in range(q):
                 coef[m, j] = fitted[j]
                 gradient[j] = 0.0
@@ -348,7 +348,7 @@ def preview(
         )
         values[m] = find_value(data, all_penalties, coef[m], scores[m])
         if renewed:
-            find_slopes(form, number, y, scores[m], force, curvature)
+            slopes_of(data, scores[m], force, curvature)
             for i in range(n):
                 curvature[i] *= weights[i]
             one = gain_of_one(columns, all_penalties, curvature, gradient, inverses[m])

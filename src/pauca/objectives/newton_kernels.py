@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, find_slopes
+from pauca.losses.kernels import compiled, slopes_of, weigh
 from pauca.objectives.kernels import Data, add_columns, correlate, dot, find_gradient, find_value
 from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE
@@ -23,20 +23,16 @@ NOWHERE, AT_MINIMUM, EARLY = 0, 1, 2
 
 @compiled
 def find_hessian(
-    columns: np.ndarray,
-    weights: np.ndarray,
-    curvature: np.ndarray,
-    penalty: np.ndarray,
-    spare: np.ndarray,
-    hessian: np.ndarray,
+    data: Data, curvature: np.ndarray, penalty: np.ndarray, curved: np.ndarray, spare: np.ndarray, hessian: np.ndarray
 ) -> None:
-    """``columns diag(weights curvature) columns'`` and the penalty."""
+    """The Hessian of the mean loss and the penalty, from the curvature of every row."""
+    columns = data.columns
     q, n = columns.shape
+    for i in range(n):
+        curved[i] = data.weights[i] * curvature[i]
     for j in range(q):
-        z = columns[j]
-        for i in range(n):
-            spare[i] = weights[i] * curvature[i] * z[i]
-        correlate(columns[: j + 1], z, spare, hessian[j, : j + 1])
+        weigh(data, curved, columns[j], spare)
+        correlate(columns[: j + 1], columns[j], spare, hessian[j, : j + 1])
         for m in range(j):
             hessian[m, j] = hessian[j, m]
         hessian[j, j] += penalty[j]
@@ -162,7 +158,7 @@ def minimise(
     value, and what one more step would gain; returns how the steps have ended. The Hessian of a minimum where it is
     ``cheap`` is the one there.
     """
-    columns, weights = data.columns, data.weights
+    columns = data.columns
     q, n = columns.shape
     vectors, rows, spare = np.empty((5, q)), np.empty((4, n)), np.empty((q, q))
     step, new, gradient, slope, image = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
@@ -177,7 +173,7 @@ def minimise(
             predicted = find_direction(hessian, gradient, spare, step)
             exact = not 0.0 <= predicted <= (CORRECTED_BELOW * before if renewed else np.inf)
         if exact:
-            find_hessian(columns, weights, curvature, penalty, force, hessian)
+            find_hessian(data, curvature, penalty, there, force, hessian)
             known = True
             predicted = find_direction(hessian, gradient, spare, step)
         if not 0.0 <= predicted < np.inf:
@@ -227,8 +223,8 @@ def minimise(
                     scores[i] = there[i]
                 found[0], found[1] = value, 0.0
                 if cheap:
-                    find_slopes(data.form, data.number, data.y, scores, force, curvature)
-                    find_hessian(columns, weights, curvature, penalty, force, hessian)
+                    slopes_of(data, scores, force, curvature)
+                    find_hessian(data, curvature, penalty, there, force, hessian)
                 return AT_MINIMUM
             about = value
         if nothing_left:

@@ -27,8 +27,8 @@ MOST_LEFT = 8.0
 
 def has_cheap_hessian(loss: Loss, size: int, n_rows: int) -> bool:
     """Whether the Hessian of a model of one output is computed at every step, so that none is handed on."""
-    # The Hessian of rows that are coupled takes sums over risk sets of every column.
-    return size * size * n_rows <= CHEAP_HESSIAN and not loss.coupled
+    # Without kernels the Hessian of rows that are coupled takes sums over risk sets, or classes, of every column.
+    return size * size * n_rows <= CHEAP_HESSIAN and (not loss.coupled or loss.compiled_rows() is not None)
 
 
 class _Point(NamedTuple):

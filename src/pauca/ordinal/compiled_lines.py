@@ -102,6 +102,14 @@ class CompiledLines:
             self._near = _Near(found.x[0], bent.up[0], bent.down[0], found.found[0], hessian.pivots, hessian.below)
         return found
 
+    def rows(self) -> RowsInOrder | None:
+        """What compiled refits are given; None without kernels."""
+        kernels = KERNELS.module
+        return None if kernels is None else RowsInOrder(kernels, self._rows, self._near, self._keep)
+
+    def _keep(self, near: _Near) -> None:
+        self._near = near
+
     def _solved(self, kernels: ModuleType, a: np.ndarray) -> Lines | None:
         # Code is compiled for arrays that may be written to: others would be compiled for anew.
         rows, lines = self._rows, np.require(a.reshape(-1, a.shape[-1]), requirements=("C", "W"))
@@ -115,6 +123,36 @@ class CompiledLines:
             if not np.abs(found).max() <= NARROW:
                 return None
         return Lines(kernels, rows, a, middles, x, e, found)
+
+
+class RowsInOrder(NamedTuple):
+    """Rows as compiled refits take them: see ``CompiledRows``."""
+
+    kernels: ModuleType
+    rows: OrderedRows
+    near: _Near
+    remember: Callable[[_Near], None]
+
+    @property
+    def order(self) -> np.ndarray:
+        """Places among the data of the rows in the order of their classes."""
+        return self.rows.order
+
+    def data(self, columns: np.ndarray, scores: np.ndarray) -> Any:
+        """Columns (q, n) and scores (n,) in this order; kernels write to what is known of scores nearby."""
+        _, shares, *given = self.rows.given
+        near = [np.array(part) for part in self.near]
+        x, up, down, *rest = near
+        return self.kernels.Ordered(
+            self.rows.weights, columns, scores, shares, *given[1:], x, np.zeros(len(x)), up, down, *rest, np.zeros(1)
+        )
+
+    def keep(self, data: Any) -> bool:
+        """Remember where thresholds were last; False where some were not found."""
+        if data.failed[0]:
+            return False
+        self.remember(_Near(data.x, data.up, data.down, data.thresholds, data.pivots, data.below))
+        return True
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from pauca.losses import Loss, Slopes
+from pauca.losses.base import CompiledRows
 from pauca.losses.classification import LEAST_PROBABILITY
 from pauca.ordinal.compiled_lines import NARROW, CompiledLines, Lines, OrderedRows
 from pauca.ordinal.probabilities import LARGEST_EXPONENT
@@ -205,6 +206,9 @@ class BoundCumulativeLogit(CumulativeLogit):
     def _lines(self, a: np.ndarray, *, curved: bool = False) -> Lines | None:
         """The scores in compiled code; None where it is not used, or numbers could overflow in it."""
         return self._compiled.at(a, curved=curved) if len(self.present) > 1 else None
+
+    def compiled_rows(self) -> CompiledRows | None:
+        return self._compiled.rows() if len(self.present) > 1 else None
 
     def _fitted(self, a: np.ndarray) -> _Fitted:
         """Scores with their best thresholds; those of the last scores are kept."""

@@ -19,9 +19,10 @@ from pauca.scoresheets.rows import SheetRow
 from pauca.statistics.round_steps import round_number
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
+from pauca.tables.raw_columns import column_at, is_frame
 from pauca.tables.raw_table import names_of
 from pauca.version import __version__
-from pauca.wording import aligned, printable
+from pauca.wording import aligned, column_names, printable
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
 EXTREME_LOG_ODDS = 6.9
@@ -119,13 +120,13 @@ class ScoreSheet:
         return np.asarray(found)
 
     def _column(self, X: Any, row: SheetRow) -> np.ndarray:
-        """The values of a row's feature: by name in a frame that has it, by position elsewhere."""
+        """The values of a row's feature: by name in a frame, by position elsewhere and where it has none of its own."""
         if self.encoding is not None:
-            raw, names = int(self.encoding.owner[row.column]), names_of(X)
-            place = raw if names is None else names.index(self.encoding.raw_names[raw])
+            raw = int(self.encoding.owner[row.column])
+            place = _place(X, self.encoding.raw_names[raw], raw)
             return self.encoding.encode_rows(X, [row.column], [place])[0][:, 0]
-        named = hasattr(X, "columns") and row.feature in list(X.columns)
-        return np.asarray(X[row.feature] if named else np.asarray(X)[:, row.column], dtype=np.float64)
+        X = X if is_frame(X) else np.asarray(X)
+        return np.asarray(column_at(X, _place(X, row.feature, row.column)), dtype=np.float64)
 
     def predict_risk(self, X: Any) -> np.ndarray:
         """The risk of rows, shape (n_samples,); X as for ``total``."""
@@ -353,6 +354,18 @@ def _both(figures: dict[str, float]) -> str:
 
 def _change(before: dict[str, float], after: dict[str, float]) -> str:
     return f"{after['deviance'] - before['deviance']:+.4f} and the AUC by {after['auc'] - before['auc']:+.4f}"
+
+
+def _place(X: Any, name: str, position: int) -> int:
+    """Where the column of a feature stands in X."""
+    names, width = names_of(X), np.shape(X)[1]
+    if names is not None and name in names:
+        return names.index(name)
+    if names is not None and [name] != column_names(None, [position]):
+        raise ValueError(f"X has no column {name!r}, which has points.")
+    if position >= width:
+        raise ValueError(f"X has {width} columns, but needs all columns of the fit: {name!r} is number {position}.")
+    return position
 
 
 def _points(points: int) -> str:

@@ -23,7 +23,7 @@ def _load() -> ModuleType:
     return kernels
 
 
-KERNELS = Kernels(_load, "gains_of_entries")
+KERNELS, COUPLED_KERNELS = Kernels(_load, "gains_of_entries"), Kernels(_load, "gains_of_columns", "Ordered(")
 
 
 class Lines(NamedTuple):
@@ -68,6 +68,18 @@ class CompiledSearch:
             gains,
         )
         return gains
+
+    def of_coupled_columns(
+        self, loss: Loss, scores: np.ndarray, z: np.ndarray, lines: Lines, within: float
+    ) -> np.ndarray | None:
+        """The same for a loss that couples all rows of the data."""
+        kernels, rows = COUPLED_KERNELS.module, loss.compiled_rows()
+        if kernels is None or rows is None:
+            return None
+        columns, gains = z.take(rows.order, axis=1), np.empty(len(z))
+        data = rows.data(columns, scores.take(rows.order))
+        kernels.gains_of_columns(data, columns, Lines(*map(plain, lines)), within, self._before, gains)
+        return gains if rows.keep(data) else None
 
     def of_entries(
         self,

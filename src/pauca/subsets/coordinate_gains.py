@@ -87,7 +87,7 @@ class CoordinateSearch:
         # To find the best of all, rough gains will do but for those that come close to it.
         within = ROUGH_GAIN_TOLERANCE if count == 1 else GAIN_TOLERANCE
         if likely is None:
-            most = self.ceiling(slope, curvature, np.arange(len(slope)))
+            most = self.ceiling(slope, curvature, slice(None))
         else:
             most = np.minimum(likely, self._ridge_ceiling(slope))
         most = _per_price(most, price)
@@ -128,7 +128,7 @@ class CoordinateSearch:
                 gains[part] = self.gains(part, slope[part], curvature[part])
         return gains
 
-    def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
+    def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
 
         The curvature falls no faster than by ``e^(-M |z t|)``, see ``Loss.concordance_at``. With ``R = M max |z|`` and
@@ -142,16 +142,16 @@ class CoordinateSearch:
         return self._ceiling_by(self._loss.likely_concordance_at(self._of_rows), slope, curvature, features)
 
     def _ceiling_by(
-        self, concordance: float | None, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray
+        self, concordance: float | None, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray | slice
     ) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self._rate(features, concordance)
             return self._ceiling(slope, curvature, rate, self._objective.penalty[features])
 
-    def _rate(self, features: np.ndarray, concordance: float | None) -> np.ndarray:
+    def _rate(self, features: np.ndarray | slice, concordance: float | None) -> np.ndarray:
         """How fast curvatures along some columns may change; not numbers where there is no bound."""
-        unknown = concordance is None
-        return np.full(len(features), np.nan) if unknown else concordance * self._objective.design.extent()[features]
+        extent = self._objective.design.extent()[features]
+        return np.full(len(extent), np.nan) if concordance is None else concordance * extent
 
     def _ceiling(self, slope: np.ndarray, curvature: np.ndarray, rate: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         half = 0.5 * slope * slope
@@ -370,8 +370,12 @@ class WholeColumnSearch(CoordinateSearch):
         self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
         """Gains of some features."""
-        columns = self._whole_columns(self._columns.columns(features))
-        return self._line_gains(columns, self._known(features, slope, curvature), max(within, COUPLED_GAIN_TOLERANCE))
+        columns, within = self._columns.columns(features), max(within, COUPLED_GAIN_TOLERANCE)
+        lines = self._known(features, slope, curvature)
+        gains = self._compiled.of_coupled_columns(self._loss, self._scores, columns, lines, within)
+        if gains is not None:
+            return gains
+        return self._line_gains(self._whole_columns(columns), lines, within)
 
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, find_slopes, is_finite, total_loss
+from pauca.losses.kernels import compiled, is_finite, loss_of, shared_bend, slopes_of
 from pauca.subsets.compiled_lines import Lines
 from pauca.subsets.coordinate_gains import MOST_STEPS, SAFETY_FACTOR, TRUSTED_BELOW
 
@@ -68,14 +68,14 @@ def add_slopes(data: Data, z: np.ndarray, t: float, sign: float, rows: np.ndarra
     moved, derivative, curvature = rows[0, :n], rows[1, :n], rows[2, :n]
     for i in range(n):
         moved[i] = data.scores[i] + t * z[i]
-    find_slopes(data.form, data.number, data.y, moved, derivative, curvature)
+    slopes_of(data, moved, derivative, curvature)
     first, second = 0.0, 0.0
     for i in range(n):
         weighted = data.weights[i] * z[i]
         first += weighted * derivative[i]
         second += weighted * z[i] * curvature[i]
     found[0] += sign * first
-    found[1] += sign * second
+    found[1] += sign * (second - shared_bend(data, z))
 
 
 @compiled
@@ -103,7 +103,7 @@ def loss_after(data: Data, z: np.ndarray, t: float, rows: np.ndarray) -> float:
     moved = rows[0, : len(z)]
     for i in range(len(z)):
         moved[i] = data.scores[i] + t * z[i]
-    return total_loss(data.form, data.number, data.y, data.weights, moved)
+    return loss_of(data, moved)
 
 
 @compiled

@@ -13,6 +13,7 @@ from pauca.design import Design, Entries
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.column_entries import ColumnEntries
+from pauca.subsets.compiled_quadratic import gains_by_mean, products_beside
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
 from pauca.subsets.listed_columns import ListedColumns
@@ -21,6 +22,9 @@ from pauca.tolerances import DEPENDENT_BELOW
 
 # What the chosen columns leave of others is found for so many numbers at a time, which stay in the cache.
 REDUCED_NUMBERS = 1 << 17
+
+# Products of more numbers than this are not copied for kernels.
+STACKED_NUMBERS = 1 << 20
 
 # Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
 WHOLE_NUMBERS = 1 << 17
@@ -268,7 +272,14 @@ class LocalQuadratic:
     @cached_property
     def refit_gains(self) -> np.ndarray:
         """What each unit gains if the chosen ones move with it, shape (U,)."""
-        left = self._left() if len(self._features) else self.own
+        objective, features = self._objective, self._features
+        few = 0 < len(features) * self.slope.shape[1] <= STACKED_NUMBERS
+        if few and objective.units.single and objective.n_outputs == 1 and objective.bounds is None:
+            rows = self._gram.each(features)
+            gains = gains_by_mean(rows, features, self.mean_curvature[0], objective.penalty, self.slope[0])
+            if gains is not None:
+                return gains
+        left = self._left() if len(features) else self.own
         return self._blocks.gains(self.slope, left, self.own, self._objective.bounds)
 
     def refined_gains(self, units: list[int]) -> np.ndarray:
@@ -280,6 +291,11 @@ class LocalQuadratic:
 
     def _refine(self, units: list[int]) -> np.ndarray:
         gains = np.empty(len(units))
+        quick = self._products_beside(units, pairs=False)
+        if quick is not None:
+            features, own, left = quick
+            bounds, slope = _of(self._objective.bounds, features), self.slope[:, features]
+            return _line_gains(feasible_slope(slope, bounds), left.T, own[None], bounds)
         for places, columns in self._parts(units, len(self._rows.weights)):
             features = columns.features
             left, own = np.empty((len(self._weights), len(features))), np.empty((len(self._weights), len(features)))
@@ -295,6 +311,12 @@ class LocalQuadratic:
 
     def pair_gains(self, units: list[int]) -> np.ndarray:
         """What each two of a few units of one column gain together by the Hessian itself: (b, b), 0 on the diagonal."""
+        quick = self._products_beside(units, pairs=True)
+        if quick is not None:
+            features, own, left = quick
+            slope, alone = self.slope[:, features], left.diagonal() + self._objective.penalty[features]
+            self._refined.update(zip(units, _line_gains(slope, alone[None], own[None], None).tolist(), strict=True))
+            return _pair_gains(slope[0], left, alone, own)
         parts = self._parts(units, 1)
         columns = parts[0][1] if len(parts) == 1 else _Whole(self, units)
         features, gains = columns.features, np.zeros((len(units), len(units)))
@@ -309,6 +331,30 @@ class LocalQuadratic:
                 gains += _pair_gains(slope, left, alone[output], own[output])
         self._refined.update(zip(units, _line_gains(slopes, alone, own, None).tolist(), strict=True))
         return gains
+
+    def _products_beside(self, units: list[int], *, pairs: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """By kernels: the columns of a few units, the Hessian of each, and what the chosen ones leave.
+
+        What is left is that of each with the penalty, shape (b, 1), or of all ``pairs`` without, shape (b, b).
+        """
+        objective, features = self._objective, self._objective.units.of(units)
+        many = len(features) * objective.design.n_rows > WHOLE_NUMBERS
+        if objective.n_outputs > 1 or (many and not objective.smooth.coupled):
+            return None
+        found = products_beside(
+            objective.smooth,
+            objective.y,
+            self._rows.to_data(self._scores)[0],
+            self._of_data[0],
+            self._pool.gather(self._fit.units),
+            objective.full_penalty(self._features),
+            self._pool.gather(units)[objective.free :],
+            pairs=pairs,
+        )
+        if found is None:
+            return None
+        penalty = objective.penalty[features]
+        return features, found[0] + penalty, found[1] if pairs else found[1] + penalty[:, None]
 
     def _parts(self, units: list[int], n_rows: int) -> list[tuple[np.ndarray, _Whole | _Listed]]:
         """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
