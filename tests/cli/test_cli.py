@@ -145,9 +145,9 @@ def test_codes_as_categories(table, capsys):
     assert len(set(predictions(out))) == 3
 
 
-def test_row_numbers_are_noted(table, capsys):
+def test_row_numbers_are_left_out(table, capsys):
     houses().with_row_index("id").write_csv("t.csv")
-    assert "'id' looks like an identifier" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
+    assert "'id' is named as an identifier" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
 
 
 # Streams, tables without a header, reports of saved models, mistakes

@@ -131,7 +131,6 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     frame = read_frame(table, [*features, *others], codes)
     height = frame.height
     frame, given = _complete_rows(select_columns(frame, features), select_columns(frame, others), options, console)
-    _note_identifiers(frame, console)
     encoding: dict[str, Any] = {"missing": "error" if options.missing in {None, "drop-rows"} else options.missing}
     if codes:
         encoding["categorical_features"] = codes
@@ -330,12 +329,6 @@ def table_errors(path: str) -> Iterator[None]:
                 "the values, --missing category makes them a category, --drop ignores columns"
             )
         raise DataError(f"{path}: {'; '.join(parts)}") from None
-
-
-def _note_identifiers(frame: pl.DataFrame, console: Console) -> None:
-    for column in frame.get_columns():
-        if column.dtype.is_integer() and read_column(with_safe_name(column), column.name).is_identifier:
-            console.note(f"column {column.name!r} looks like an identifier; --drop {column.name} ignores it")
 
 
 def row_numbers(column: pl.Series, option: str) -> np.ndarray:

@@ -86,6 +86,8 @@ class ScoreSheet:
     pool: tuple[ScoreSheet, ...] = ()
     encoding: TableEncoding | None = None
     """How the columns come from those of a raw table, where the model was fitted to one."""
+    warnings: tuple[str, ...] = ()
+    """What is to be known before the sheet is used, such as that a feature looks like an identifier."""
     missing: frozenset[str] = frozenset()
     """Raw columns that were missing in some rows of the fit: these have lines for a missing value."""
 
@@ -296,7 +298,7 @@ class ScoreSheet:
         return Term(row.feature, row.feature) if self.encoding is None else self.encoding.terms[row.column]
 
     def _notes(self) -> list[str]:
-        reading = [*self._vanished(), *self._reading()]
+        reading = [*self.warnings, *self._vanished(), *self._reading()]
         return [*(["", *reading] if reading else []), *self._costs()]
 
     def _vanished(self) -> list[str]:
