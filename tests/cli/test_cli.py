@@ -179,6 +179,7 @@ def test_tables_without_a_header(table, capsys):
     Path("bare.csv").write_text(text.partition("\n")[2])
     named = fitted(capsys, "houses.csv", "--target", "price", "--k", "2")
     found = fitted(capsys, "bare.csv", "--no-header", "--target", "column6", "--k", "2", "--out", "m.json")
+    assert "column 6 is called 'column6'" in error_of(capsys, "fit", "bare.csv", "--no-header", "--target", "6")
     assert found["objective"] == named["objective"]
     assert found["rows"] == named["rows"]
     assert found["feature_groups"] == ["column1", "column4"]

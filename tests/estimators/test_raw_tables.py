@@ -607,7 +607,7 @@ def test_abbreviated_identifiers_are_told(name, told):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         SparseRegressor(k=2).fit(table, table["age"] + 1e-5 * table[name])
-    assert any(f"The column '{name}' looks like an identifier" in str(one.message) for one in caught) == told
+    assert any(f"The column '{name}' is named as an identifier" in str(one.message) for one in caught) == told
 
 
 @pytest.mark.parametrize("raw", [False, True])

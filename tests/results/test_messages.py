@@ -533,6 +533,9 @@ def test_few_events_among_many_rows_are_warned_of():
     y = np.where(np.argsort(np.argsort(-X[:, 0] + rng.normal(size=300))) < 4, "ill", "well")
     with pytest.warns(PaucaWarning, match=r"only 4 rows of class 'ill' among 300 rows, for 1 coefficient: with fewer"):
         SparseClassifier(k=1, ridge=0.1).fit(X, y)
+    often = np.arange(300) < 40
+    with pytest.warns(PaucaWarning, match=r"only 40 rows of class 'True' among 300 rows, for 9 coefficients"):
+        SparseClassifier(k=9, ridge=0.1).fit(rng.normal(size=(300, 9)), often)
     ends = np.arange(1.0, 301.0)
     with pytest.warns(PaucaWarning, match=r"only 4 events among 300 rows, for 2 coefficients.* ask for fewer features"):
         SparseCox(k=2, ridge=0.1).fit(X, pd.DataFrame({"event": y == "ill", "time": ends}), event="event", time="time")

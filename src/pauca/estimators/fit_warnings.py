@@ -35,8 +35,8 @@ FEWEST_ROWS = 5
 EVENTS_PER_COEFFICIENT = 5
 """Events below which estimates are often far off: Vittinghoff and McCulloch (2007), who relax the usual 10."""
 
-RARE = 0.1
-"""The share of events from which on a small table, rather than rare events, is what makes estimates uncertain."""
+RARE = 0.25
+"""The share of events from which few events are few rows, which everyone sees."""
 
 
 def fit_warnings(
