@@ -623,7 +623,9 @@ def test_names_of_rows_that_a_file_was_read_with_are_no_feature(raw):
         model = SparseRegressor(k=1, never=["index"]).fit(table, y)
         default = SparseRegressor(never=["index"], selection_rule="best").fit(table, y)
     said = [str(one.message) for one in caught]
-    assert all("'Unnamed: 0' is named as an identifier and differs in every row: it was left out" in one for one in said)
+    assert all(
+        "'Unnamed: 0' is named as an identifier and differs in every row: it was left out" in one for one in said
+    )
     assert model.path_.names(1) == ["age"]
     # No larger size is promised where all that may be chosen are.
     assert not default.path_.choice.falling

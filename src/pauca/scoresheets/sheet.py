@@ -28,7 +28,6 @@ EXTREME_LOG_ODDS = 6.9
 
 # Tables from totals to risk have no more lines than this.
 MOST_TOTALS = 20
-PER_LINE = 10
 
 # Totals are whole where that leaves so many of them.
 FEWEST_TOTALS = 4
@@ -268,23 +267,15 @@ class ScoreSheet:
             f"<td class='n'>{_points(line.points)}</td>{_field(line)}</tr>"
             for line in self.lines
         )
-        parts = [self.totals[start : start + PER_LINE] for start in range(0, len(self.totals), PER_LINE)]
-        tables = "".join(self._risk_table(part) for part in parts)
+        risks = "".join(
+            f"<div><dt>{_total(total)}</dt><dd>{100 * self.risk(total):.1f}&nbsp;%</dd></div>" for total in self.totals
+        )
         costs = "".join(f"<p>{html.escape(line)}</p>" for line in self._notes() if line)
-        return PAGE.format(title=heading, lines=lines, tables=tables, costs=costs, outcome=html.escape(self.outcome))
+        return PAGE.format(title=heading, lines=lines, risks=risks, costs=costs, outcome=html.escape(self.outcome))
 
     def save_page(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write ``to_html`` to a file, which is replaced in one step if it is there already."""
         write_atomically(path, self.to_html(title).encode("utf-8", "replace"))
-
-    def _risk_table(self, some: np.ndarray) -> str:
-        totals = "".join(f"<td>{_total(total)}</td>" for total in some)
-        risks = "".join(f"<td>{100 * self.risk(total):.1f}&nbsp;%</td>" for total in some)
-        empty = "<td></td>" * (PER_LINE - len(some)) if len(self.totals) > PER_LINE else ""
-        return (
-            f'<table class="risk"><tbody><tr><th scope="row">Total</th>{totals}{empty}</tr>'
-            f'<tr><th scope="row">Risk</th>{risks}{empty}</tr></tbody></table>'
-        )
 
     def _words(self, row: SheetRow) -> tuple[str, str]:
         """A column of the table, and when it gives the points: site, is Paris."""
@@ -428,7 +419,8 @@ def risk(row):
 '''
 
 PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>
 body {{ font: 15px/1.5 system-ui, sans-serif; color: #1d1d1f; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
@@ -436,15 +428,17 @@ h1 {{ font-size: 1.5rem }}
 table {{ border-collapse: collapse; width: 100%; margin: 1rem 0 }}
 td, th {{ border: 1px solid #9aa0a6; padding: .35rem .6rem; text-align: left; font-weight: normal }}
 .n {{ text-align: right; font-weight: 600 }} .field {{ width: 6rem }}
-.risk td, .risk th {{ text-align: center; padding: .3rem .2rem; font-size: .85rem }}
-.risk {{ table-layout: fixed; margin: .4rem 0 }} p {{ color: #3c4043 }}
+dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(4rem, 1fr)); gap: 1px; padding: 1px }}
+dl div {{ outline: 1px solid #9aa0a6; text-align: center; font-size: .85rem; break-inside: avoid }}
+dt, dd {{ margin: 0; padding: .2rem }} dt {{ border-bottom: 1px solid #dadce0 }} p {{ color: #3c4043 }}
+@media (max-width: 30rem) {{ td, th {{ padding: .35rem; overflow-wrap: anywhere }} .field {{ width: 3rem }} }}
 </style></head><body>
 <h1>{title}</h1>
 <table><thead><tr><th scope="col">Feature</th><th scope="col">Points are given</th>
 <th scope="col">Points</th><th scope="col">Yours</th></tr></thead>
 <tbody>{lines}
 <tr><th scope="row" colspan="3">Add the points: total</th><td class="field"></td></tr></tbody></table>
-{tables}
+<dl><div><dt>Total</dt><dd>Risk</dd></div>{risks}</dl>
 <p>Risk is the probability of {outcome}.</p>{costs}
 </body></html>
 """
