@@ -524,6 +524,11 @@ def test_values_that_are_missing_together_are_marked_once(copies):
         model = SparseRegressor(k=2, ridge=0.1, missing="category").fit(gaps, y)
     assert model.path_.names(2) == ["age", "age is missing", "height"]
     assert np.isfinite(model.predict(gaps)).all()
+    # The mark of a number is that of a category too, whose other levels it has not.
+    gaps["fin"] = np.where(gaps["height"].isna(), None, np.array(list("abc"))[np.arange(200) % 3])
+    with pytest.warns(PaucaWarning, match="Missing values of 'height', 'fin' are in the rows of another column's"):
+        model = SparseRegressor(k=3, ridge=0.1, missing="category").fit(gaps, y)
+    assert [name for name in model.path_.names(3) if "missing" in name] == ["age is missing"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
