@@ -263,6 +263,19 @@ def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
     assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"
 
 
+def test_a_missing_column_is_told_before_estimators_are_imported(tmp_path):
+    program = (
+        "import sys; from pauca.cli import main; code = main(['fit', 'houses.csv', '--target', 'Price']); "
+        "print(code, [name for name in ('sklearn', 'pandas', 'pauca.estimators') if name in sys.modules])"
+    )
+    (tmp_path / "houses.csv").write_text("a,price\n1,2\n")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 []\n"
+    assert done.stderr == "pauca: error: --target: houses.csv has no column 'Price'; did you mean 'price'?\n"
+
+
 def test_a_slow_start_is_not_silent(monkeypatch, capsys):
     """A word at once, and again for as long as it takes."""
     monkeypatch.setattr(console, "SLOW_START", 0.0)

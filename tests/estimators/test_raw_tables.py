@@ -62,6 +62,7 @@ def test_raw_rows_go_through_every_export(missing, classes, tmp_path):
     module = {}
     exec(model.to_python(), module)
     rows = frame.to_dict("records")
+    assert sorted(module["FEATURES"]) == sorted(model.required_columns_)
     database = sqlite3.connect(":memory:")
     frame.astype({"grade": int}).to_sql("people", database, index=False)
     selected = list(database.execute(model.to_sql("people")))

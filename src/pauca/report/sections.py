@@ -62,11 +62,12 @@ def header(data: ModelData, title: str) -> Markup:
 
 def _accuracy(data: ModelData) -> list[tuple[str, str]]:
     choice = data.path.choice
-    training = ("explained on the training data", percent(data.path.explained(data.size)))
+    of = f"{data.explained_of} " if data.explained_of else ""
+    training = (f"{of}explained on the training data", percent(data.path.explained(data.size)))
     if choice is None or not choice.by_folds or choice.position(data.size) is None:
         return [training]
     head = score_head(choice)
-    head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
+    head = of + head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
     nested = None if data.evaluation is None else data.evaluation.score
     if nested is not None:
         shown = percent(nested) if choice.scoring == EXPLAINED else number(nested, 4)

@@ -206,7 +206,11 @@ class ScoreSheet:
             (term.raw, term.kind, term.level, term.fill, row.unit or 1.0, row.threshold, row.points)
             for row, term in zip(self.rows, terms, strict=True)
         )
-        return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant) + TERM_VALUE
+        features = tuple(dict.fromkeys(term.raw for term in terms))
+        return (
+            PYTHON.format(version=__version__, features=features, rows=rows, scale=self.scale, constant=self.constant)
+            + TERM_VALUE
+        )
 
     def to_sql(self, table: str | None = None, *, keep: Sequence[str] = ()) -> str:
         """The sheet as SQL; names are quoted as the standard has it.
@@ -318,7 +322,9 @@ class ScoreSheet:
     def _costs(self) -> list[str]:
         found = []
         if self.n_rows[0]:
-            found.append(f"Made from {self.n_rows[0]} rows, {self.n_rows[1]} of them {printable(self.outcome)}.")
+            found.append(
+                f"Made from {self.n_rows[0]} rows; {self.n_rows[1]} have the outcome {printable(self.outcome)}."
+            )
         if self.held_out:
             found.append(self._comparison())
         return ["", *found] if found else []
@@ -392,11 +398,12 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
 
 PYTHON = '''"""A sheet of points, written by pauca {version}.
 
-A row is a mapping from the columns in ROWS to numbers and levels; missing values are None or NaN.
+A row is a mapping from the names in FEATURES to numbers and levels; missing values are None or NaN.
 """
 
 import math
 
+FEATURES = {features!r}
 ROWS = {rows!r}
 """A column, "number", "level" or "missing", the level, the value where the column is missing, if it may be, the unit, a
 threshold or None, points."""
