@@ -488,6 +488,7 @@ def test_levels_that_copy_each_other_are_left_out_by_name(copies, tmp_path):
     row = X[X["net"] == "none"].iloc[:1]
     expected = model.predict(row.assign(tv=model.encoder_.baselines_["tv"], films=model.encoder_.baselines_["films"]))
     assert model.predict(row) == pytest.approx(expected)  # copies count as the baseline
+    SparseRegressor(k=1).fit(X, X["age"])  # and nothing is told of levels that the model has nothing to do with
 
 
 @pytest.mark.parametrize("order", [["region", "nordic", "age"], ["nordic", "region", "age"]])

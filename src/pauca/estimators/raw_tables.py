@@ -104,13 +104,23 @@ class FitTable:
         """What to know of levels that copy those of another column, and of ``chosen`` ones that are alike."""
         if self.encoding is None or self.raw is None:
             return
-        left_out = [f"{one.name}={level}" for one in self.encoding.columns for level in one.copies]
-        if left_out:
-            kept = list(dict.fromkeys(name for one in self.encoding.columns for name in one.copies.values()))
+        terms = {self.encoding.terms[column].name for column in chosen}
+        used = {self.encoding.terms[column].raw for column in chosen}
+        # Of columns that the model does not use, and that copy none of its levels, there is nothing to know.
+        copies = [
+            (f"{one.name}={level}", kept)
+            for one in self.encoding.columns
+            for level, kept in one.copies.items()
+            if one.name in used or kept in terms
+        ]
+        if copies:
+            left_out, kept = ([*dict.fromkeys(names)] for names in zip(*copies, strict=True))
             yield f"Levels that are the same in every row as {quoted(kept)} were left out: {quoted(left_out)}."
         columns = list(zip(self.encoding.columns, self.raw.columns, strict=True))
         if any(one.marks_missing for one in self.encoding.columns):
-            elsewhere = [one.name for one, raw in columns if raw.missing.any() and not one.marks_missing]
+            elsewhere = [
+                one.name for one, raw in columns if one.name in used and raw.missing.any() and not one.marks_missing
+            ]
             if elsewhere:
                 yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and marked there."
         marks = [int(column) for column in chosen if self.encoding.terms[column].kind != NUMBER]
