@@ -52,10 +52,16 @@ def quoted_columns(names: Sequence[str] | np.ndarray | None, columns: Sequence[i
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant, whatever its case; None if none is near."""
-    by_letters = {known.casefold(): known for known in names}
-    near = get_close_matches(name.casefold(), by_letters, n=1)
-    return by_letters[near[0]] if near else None
+    """The name that was probably meant, whatever its case; None if none is near.
+
+    Of two names of which one is twice as long, one must contain the other: ``id`` shares letters with ``died``.
+    """
+    by_letters, name = {known.casefold(): known for known in names}, name.casefold()
+    for near in get_close_matches(name, by_letters):
+        short, long = sorted((near, name), key=len)
+        if 2 * len(short) > len(long) or short in long:
+            return by_letters[near]
+    return None
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:

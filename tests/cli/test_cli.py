@@ -145,9 +145,9 @@ def test_codes_as_categories(table, capsys):
     assert len(set(predictions(out))) == 3
 
 
-def test_row_numbers_are_noted(table, capsys):
+def test_row_numbers_are_left_out(table, capsys):
     houses().with_row_index("id").write_csv("t.csv")
-    assert "'id' looks like an identifier" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
+    assert "'id' is named as an identifier" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
 
 
 # Streams, tables without a header, reports of saved models, mistakes
@@ -179,6 +179,7 @@ def test_tables_without_a_header(table, capsys):
     Path("bare.csv").write_text(text.partition("\n")[2])
     named = fitted(capsys, "houses.csv", "--target", "price", "--k", "2")
     found = fitted(capsys, "bare.csv", "--no-header", "--target", "column6", "--k", "2", "--out", "m.json")
+    assert "column 6 is called 'column6'" in error_of(capsys, "fit", "bare.csv", "--no-header", "--target", "6")
     assert found["objective"] == named["objective"]
     assert found["rows"] == named["rows"]
     assert found["feature_groups"] == ["column1", "column4"]
@@ -260,6 +261,19 @@ def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
     )
     assert done.stdout == "1 []\n"
     assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"
+
+
+def test_a_missing_column_is_told_before_estimators_are_imported(tmp_path):
+    program = (
+        "import sys; from pauca.cli import main; code = main(['fit', 'houses.csv', '--target', 'Price']); "
+        "print(code, [name for name in ('sklearn', 'pandas', 'pauca.estimators') if name in sys.modules])"
+    )
+    (tmp_path / "houses.csv").write_text("a,price\n1,2\n")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 []\n"
+    assert done.stderr == "pauca: error: --target: houses.csv has no column 'Price'; did you mean 'price'?\n"
 
 
 def test_a_slow_start_is_not_silent(monkeypatch, capsys):

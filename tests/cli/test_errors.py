@@ -40,6 +40,7 @@ def wrong_tables():
     yield "utf-16", text.encode("utf-16"), "iconv -f UTF-16 -t UTF-8"
     yield "quote", 'area,b,price\n1,2,3\n4,"5,6\n6,7,8\n', 'a quotation mark is missing after "5,6'
     yield "no header", text.partition("\n")[2], "if it is a row, give --no-header"
+    yield "no header, one value twice", "1,1,2,a\n3,4,5,b\n", "if it is a row, give --no-header"
 
 
 def test_only_files_of_like_names_are_proposed(table, capsys):

@@ -58,7 +58,10 @@ def predictions(*options):
 
 def test_survival(table, capsys):
     options = ["--time", "days", "--event", "died", "--strata", "site", *drop(table, "days", "died", "site")]
-    assert main([*FIT, *options]) == 0
+    table.with_columns(died=1 + table["died"].cast(int)).write_csv("coded.csv")
+    assert main(["fit", "coded.csv", *FIT[2:], *options]) == 1
+    assert "'died' must be true or false, or 1 and 0, and holds '1', '2'; --event-value" in capsys.readouterr().err
+    assert main(["fit", "coded.csv", *FIT[2:], *options, "--event-value", "2"]) == 0
     X = table.select(COLUMNS)
     y = table.select("died", "days").to_pandas()
     expected = pauca.SparseCox(k=2).fit(X, y, event="died", time="days", strata=table["site"].to_numpy())
@@ -133,6 +136,8 @@ def test_points(table, capsys):
         (["--time", "days", "--event", "died", "--target", "sick"], "instead of --target"),
         (["--target", "sick", "--task", "classification", "--strata", "site"], "--strata is for --task survival"),
         (["--time", "days", "--event", "years"], "true or false, or 1 and 0"),
+        (["--time", "days", "--event", "died", "--event-value", "2"], "'died' has no '2'; it holds "),
+        (["--time", "days", "--event", "dead"], "has no column 'dead'; did you mean 'died'"),
         (["--time", "days", "--event", "died", "--exposure", "years"], "--exposure is for regression"),
         (["--time", "days", "--event", "died", "--loss", "poisson"], "a loss of its own"),
         (["--target", "grade", "--points", "sheet.html"], "--points is for two classes"),

@@ -62,6 +62,7 @@ def test_raw_rows_go_through_every_export(missing, classes, tmp_path):
     module = {}
     exec(model.to_python(), module)
     rows = frame.to_dict("records")
+    assert sorted(module["FEATURES"]) == sorted(model.required_columns_)
     database = sqlite3.connect(":memory:")
     frame.astype({"grade": int}).to_sql("people", database, index=False)
     selected = list(database.execute(model.to_sql("people")))
@@ -281,6 +282,8 @@ def test_row_numbers_and_missing_targets_are_told():
     with pytest.warns(PaucaWarning, match="'id' looks like an identifier, and is in the model"):
         SparseRegressor(k=1, always=["id"]).fit(frame, y)
     SparseRegressor(k=1, never=["id"]).fit(frame, y)
+    with pytest.warns(PaucaWarning, match="'id' is named as an identifier .*: it was left out. Rename it if"):
+        assert "id" not in SparseRegressor(k=3).fit(frame, y + frame["id"]).path_.names(3)
     y[:7] = np.nan
     with pytest.raises(ValueError, match="Input y contains NaN: 7 of 160 rows have no target"):
         SparseRegressor().fit(frame, y)
@@ -305,6 +308,40 @@ def test_identifiers_in_the_model_are_told(name, values, warned):
         SparseRegressor(k=1, always=[name]).fit(frame, frame[name] + frame["z"])
     told = f"The column {name!r} looks like an identifier, and is in the model; never=[{name!r}] leaves it out."
     assert [str(one.message) for one in caught] == ([told] if warned else [])
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_columns_that_are_named_as_identifiers_are_left_out(raw):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["z", "patient_id", "a"]).assign(patient_id=range(100, 160))
+    y = frame["patient_id"] + frame["z"]
+    if raw:
+        frame["city"] = rng.choice(["Paris", "Lyon"], 60)
+    with pytest.warns(PaucaWarning, match="'patient_id' is named as an identifier"):
+        model = SparseRegressor(k=1, never=["a"]).fit(frame, y)
+    assert "patient_id" not in model.path_.names(1)
+    for wanted in ({"always": ["patient_id"]}, {"costs": {"patient_id": 1.0}}, {"bounds": {1: (0, None)}}):
+        with pytest.warns(PaucaWarning, match="'patient_id' looks like an identifier, and is in the model"):
+            model = SparseRegressor(k=2, **wanted).fit(frame, y)
+        assert "patient_id" in model.path_.names(2)
+    with pytest.warns(PaucaWarning, match="in the model"):  # alone it is there for a reason
+        SparseRegressor(k=1).fit(frame[["patient_id"]], y)
+    SparseRegressor(k=2).fit(frame.rename(columns={"patient_id": "grams"}).assign(grams=y.round() * 7), y)
+
+
+def test_identifiers_in_the_model_are_told_wherever_it_is_read(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"row": np.arange(1, 121), "z": rng.normal(size=120)})
+    dead = frame["row"] + 20 * frame["z"] > 60
+    with pytest.warns(PaucaWarning, match="'row' looks like an identifier, and is in the model"):
+        model = SparseClassifier(k=2, ridge=0.01).fit(frame, dead)
+    told = "'row' looks like an identifier: unless the order of the rows matters"
+    model.save(tmp_path / "model.json")
+    for text in (model.summary(), pauca.load(tmp_path / "model.json").summary(), model.to_points(cv=None).summary()):
+        assert told in text
+    assert "looks like an identifier" not in model.at(0).summary()
+    model.report(tmp_path / "page.html")
+    assert "looks like an identifier: unless" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_warnings_are_about_the_chosen_model():
@@ -451,6 +488,7 @@ def test_levels_that_copy_each_other_are_left_out_by_name(copies, tmp_path):
     row = X[X["net"] == "none"].iloc[:1]
     expected = model.predict(row.assign(tv=model.encoder_.baselines_["tv"], films=model.encoder_.baselines_["films"]))
     assert model.predict(row) == pytest.approx(expected)  # copies count as the baseline
+    SparseRegressor(k=1).fit(X, X["age"])  # and nothing is told of levels that the model has nothing to do with
 
 
 @pytest.mark.parametrize("order", [["region", "nordic", "age"], ["nordic", "region", "age"]])
@@ -488,6 +526,11 @@ def test_values_that_are_missing_together_are_marked_once(copies):
         model = SparseRegressor(k=2, ridge=0.1, missing="category").fit(gaps, y)
     assert model.path_.names(2) == ["age", "age is missing", "height"]
     assert np.isfinite(model.predict(gaps)).all()
+    # The mark of a number is that of a category too, whose other levels it has not.
+    gaps["fin"] = np.where(gaps["height"].isna(), None, np.array(list("abc"))[np.arange(200) % 3])
+    with pytest.warns(PaucaWarning, match="Missing values of 'height', 'fin' are in the rows of another column's"):
+        model = SparseRegressor(k=3, ridge=0.1, missing="category").fit(gaps, y)
+    assert [name for name in model.path_.names(3) if "missing" in name] == ["age is missing"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -571,7 +614,7 @@ def test_abbreviated_identifiers_are_told(name, told):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         SparseRegressor(k=2).fit(table, table["age"] + 1e-5 * table[name])
-    assert any(f"The column '{name}' looks like an identifier" in str(one.message) for one in caught) == told
+    assert any(f"The column '{name}' is named as an identifier" in str(one.message) for one in caught) == told
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -587,7 +630,9 @@ def test_names_of_rows_that_a_file_was_read_with_are_no_feature(raw):
         model = SparseRegressor(k=1, never=["index"]).fit(table, y)
         default = SparseRegressor(never=["index"], selection_rule="best").fit(table, y)
     said = [str(one.message) for one in caught]
-    assert all("'Unnamed: 0' numbers the rows, as names of rows do in files, and was left out" in one for one in said)
+    assert all(
+        "'Unnamed: 0' is named as an identifier and differs in every row: it was left out" in one for one in said
+    )
     assert model.path_.names(1) == ["age"]
     # No larger size is promised where all that may be chosen are.
     assert not default.path_.choice.falling

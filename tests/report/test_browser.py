@@ -168,3 +168,19 @@ def test_no_table_and_no_label_of_a_chart_is_cut_off(browser, tmp_path):
         browser.open(tmp_path / "page.html")
         assert (width, browser.run(tables), browser.run(labels)) == (width, "", "")
     assert "studyName=PAL0809" in browser.run("document.querySelector('#chart-coefficients .wide').textContent")
+
+
+def test_a_sheet_of_points_fits_a_narrow_window(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((200, 3)), columns=["a", "b", "a_name_that_goes_on_and_on_for_ever_and_ever"])
+    sheet = SparseClassifier(k=3, ridge=0.01).fit(X, X.sum(axis=1) + rng.standard_normal(200) > 0).to_points(cv=None)
+    sheet.save_page(tmp_path / "sheet.html")
+    cut_off = """[...document.querySelectorAll('dl div')].filter(one => one.scrollWidth > one.clientWidth + 1).length
+        + (document.documentElement.scrollWidth > innerWidth)"""
+    try:
+        browser.size(400)
+        browser.open(tmp_path / "sheet.html")
+        assert browser.run("document.querySelectorAll('dl div').length") == len(sheet.totals) + 1
+        assert browser.run(cut_off) == 0
+    finally:
+        browser.size(1400)

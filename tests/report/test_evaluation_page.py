@@ -120,7 +120,7 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     assert "Optimistic: measured by 5-fold cross-validation on 569 rows" in said
     assert "AUC (held-out rows, optimistic)" in said
     assert "in Python report(..., nested=True), in a shell pauca fit --report PAGE.html --nested) or a test set" in said
-    tile = "xplained on held-out rows (optimistic: these folds chose the size), ± one standard error"
+    tile = "deviance explained on held-out rows (optimistic: these folds chose the size), ± one standard error"
     assert tile in said
     model.at(1).report(tmp_path / "page.html", n_resamples=0)
     assert "(optimistic: these folds compared sizes), ± one" in words(tmp_path / "page.html")

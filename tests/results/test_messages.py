@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -404,7 +405,10 @@ def test_a_size_that_scores_higher_than_the_best_is_explained():
     error = np.full(5, 0.01)
     choice = Choice(0.25, "explained", np.arange(5), mean, error, np.tile(mean, (5, 1)), 3, best_size=4)
     assert "the best, 4, has 4.24 %" in choice.message
-    assert "2 scored higher, 4.42 %, but does not count as the best" in choice.message
+    assert (
+        "2 scored higher, 4.42 %, but does not count as the best: with the sizes just above it the average is 4.22 %"
+        in choice.message
+    )
     mean[2] = 0.02
     assert "scored higher" not in choice.message
 
@@ -533,6 +537,9 @@ def test_few_events_among_many_rows_are_warned_of():
     y = np.where(np.argsort(np.argsort(-X[:, 0] + rng.normal(size=300))) < 4, "ill", "well")
     with pytest.warns(PaucaWarning, match=r"only 4 rows of class 'ill' among 300 rows, for 1 coefficient: with fewer"):
         SparseClassifier(k=1, ridge=0.1).fit(X, y)
+    often = np.arange(300) < 40
+    with pytest.warns(PaucaWarning, match=r"only 40 rows of class 'True' among 300 rows, for 9 coefficients"):
+        SparseClassifier(k=9, ridge=0.1).fit(rng.normal(size=(300, 9)), often)
     ends = np.arange(1.0, 301.0)
     with pytest.warns(PaucaWarning, match=r"only 4 events among 300 rows, for 2 coefficients.* ask for fewer features"):
         SparseCox(k=2, ridge=0.1).fit(X, pd.DataFrame({"event": y == "ill", "time": ends}), event="event", time="time")
@@ -550,8 +557,10 @@ def test_a_size_with_a_higher_score_is_named_where_caution_chose_another():
     assert "3 with ridge 0.1 is the choice of" in choice.message
     assert "1 with ridge 0.1 scored higher, 30.00 %, but does not count as the best" in choice.message
     smaller = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 1, surface, 3)
-    assert "1 with ridge 0.1 is the choice of" in smaller.message
+    assert "1 with ridge 0.1 is best by" in smaller.message
     assert "scored higher" not in smaller.message  # nothing but the choice itself did
+    close = replace(choice, one_error_size=1, chosen=2)
+    assert close.smaller == "A smaller model, of size 1, is within one standard error of the best: 30.00 %."
     two = Surface(
         np.array([0.01, 0.1]),
         np.array([0.01, 0.1]),
@@ -565,7 +574,9 @@ def test_a_size_with_a_higher_score_is_named_where_caution_chose_another():
     two.mean[0, 0, 3] = 0.4
     same = Choice(0.25, "explained", sizes, mean[0, 0], error[0, 0], np.tile(mean[0, 0], (5, 1)), 3, two, 3)
     assert "3 with ridge 0.1 is the choice of" in same.message
-    assert "3 with ridge 0.01 scored higher, 40.00 %, but does not count as the best: ridges whose" in same.message
-    assert "sizes that do better" not in same.message
+    assert (
+        "3 with ridge 0.01 scored higher, 40.00 %, but does not count as the best: its predictions are too sure"
+        in same.message
+    )
     mean[..., 1] = 0.1
     assert "3 with ridge 0.1 is best by" in choice.message

@@ -51,7 +51,7 @@ def test_a_sheet_costs_little_and_says_how_much(cancer):
     assert points["auc"] > real["auc"] - 0.01
     risk = sheet.predict_risk(X)
     assert sheet.deviance == pytest.approx(deviance(risk, y == 1), rel=1e-9)
-    assert "Made from 569 rows, 357 of them 1." in str(sheet)
+    assert "Made from 569 rows; 357 have the outcome 1." in str(sheet)
     np.testing.assert_allclose(sheet.predict_risk(X.to_numpy()), risk)
     losses = [one.deviance for one in (sheet, *sheet.pool)]
     assert losses == sorted(losses)
@@ -309,6 +309,7 @@ def test_missing_values_have_lines_of_their_own_and_the_same_points_in_sql_and_p
     module = {}
     exec(sheet.to_python(), module)
     np.testing.assert_allclose([module["total"](row) for row in rows.to_dict("records")], total, rtol=1e-12)
+    module["total"]({name: rows.iloc[0][name] for name in module["FEATURES"]})  # which are all that a row needs
     database = sqlite3.connect(":memory:")
     database.create_function("EXP", 1, math.exp)
     rows.to_sql("rows", database, index=False)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from statsmodels.stats.proportion import proportion_confint
 
 from pauca.statistics.classification_metrics import Share, brier_score, calibration, confusion, log_loss, ranking
+from pauca.statistics.logistic_calibration import calibration_intercept, calibration_slope
 
 
 def problem(seed, n=200, ties=False):
@@ -89,3 +91,22 @@ def test_log_loss_is_that_of_scikit_learn_also_where_a_probability_is_nothing():
     assert log_loss(codes, probabilities) == pytest.approx(metrics.log_loss(codes, probabilities, labels=[0, 1, 2]))
     sure = np.eye(3)[(codes + 1) % 3]
     assert log_loss(codes, sure) == pytest.approx(metrics.log_loss(codes, sure, labels=[0, 1, 2]))
+
+
+def test_calibration_is_that_of_statsmodels():
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=400)
+    positive = rng.random(400) < 1 / (1 + np.exp(0.3 - 0.7 * score))
+    share = 1 / (1 + np.exp(-score))
+    both = sm.Logit(positive, sm.add_constant(score)).fit(disp=0)
+    moved = sm.GLM(positive, np.ones(400), family=sm.families.Binomial(), offset=score).fit()
+    assert calibration_slope(positive, share) == pytest.approx(both.params[1], rel=1e-8)
+    assert calibration_intercept(positive, share) == pytest.approx(moved.params[0], rel=1e-8)
+
+
+def test_calibration_that_has_no_finite_value_is_none():
+    share = np.array([0.1, 0.2, 0.6, 1.0])
+    assert calibration_slope(share > 0.5, share) is None  # the classes are separated
+    assert calibration_slope(np.array([True, False, True, False]), np.full(4, 0.5)) is None
+    assert calibration_intercept(np.ones(4, dtype=bool), share) is None
+    assert calibration_slope(np.array([True, False, False, True]), share) > 0  # though one is certain

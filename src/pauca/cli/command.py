@@ -14,6 +14,9 @@ from pauca.cli.options import parser
 
 TRAINING_ROWS_OF_DEMO = 342
 
+# Options that name one column of the table, besides --target.
+NAMING_OPTIONS = ("time", "event", "entry", "strata", "sample_weight", "exposure", "offset", "row_groups")
+
 # A file that is no model is called a table if it has one of these names.
 TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".svm", ".svmlight", ".libsvm")
 
@@ -72,6 +75,8 @@ def _run(options: Namespace) -> int:
             f"{shlex.join([options.table, options.model])}"
         )
     _check_kinds(options)
+    if options.command == "fit" and os.path.isfile(options.table):
+        _check_columns(options)
     with Console(quiet=options.quiet or getattr(options, "json", False)).starting():
         run = _command(options.command)
     return run(options, console)
@@ -114,6 +119,17 @@ def _check_kinds(options: Namespace) -> None:
             found = "a table"
         if found:
             raise DataError(f"{path} is {found}, and pauca {options.command} takes {wanted}")
+
+
+def _check_columns(options: Namespace) -> None:
+    """Raise an error for names that the table does not have, which is told long before estimators are imported."""
+    from pauca.cli.table_files import inspect_table
+
+    table = inspect_table(options.table, options.delimiter, has_header=not options.no_header)
+    for option in ("target", *NAMING_OPTIONS):
+        name = getattr(options, option)
+        if name is not None and table.format != "libsvm":
+            table.require(name, f"--{option.replace('_', '-')}")
 
 
 def _begins_like_a_model(path: str) -> bool:

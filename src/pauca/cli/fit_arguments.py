@@ -26,7 +26,7 @@ from pauca.cli.table_files import (
 )
 from pauca.tables import TableError, read_table
 from pauca.tables.raw_columns import RawColumn, UnreadableColumn, read_column, read_numbers
-from pauca.wording import NAMES_SHOWN
+from pauca.wording import NAMES_SHOWN, quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ ROWS_PER_CLASS = 5
 
 # Options that name a column with a value for every row, besides the target.
 ROW_OPTIONS = ("sample_weight", "exposure", "offset", "row_groups", "event", "entry", "strata")
-SURVIVAL_OPTIONS = ("time", "event", "entry", "strata", "ties")
+SURVIVAL_OPTIONS = ("time", "event", "event_value", "entry", "strata", "ties")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,6 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     frame = read_frame(table, [*features, *others], codes)
     height = frame.height
     frame, given = _complete_rows(select_columns(frame, features), select_columns(frame, others), options, console)
-    _note_identifiers(frame, console)
     encoding: dict[str, Any] = {"missing": "error" if options.missing in {None, "drop-rows"} else options.missing}
     if codes:
         encoding["categorical_features"] = codes
@@ -198,7 +197,7 @@ def _candidates(table: TableFile, options: Namespace, row_options: dict[str, str
 
 def check_survival(options: Namespace) -> None:
     """Raise an error for options of survival that do not go together; the time takes the place of the target."""
-    given = [f"--{name}" for name in SURVIVAL_OPTIONS if getattr(options, name) is not None]
+    given = [f"--{name.replace('_', '-')}" for name in SURVIVAL_OPTIONS if getattr(options, name) is not None]
     if options.task is None and given:
         options.task = "survival"
     if options.task != "survival":
@@ -214,8 +213,27 @@ def check_survival(options: Namespace) -> None:
 
 def _target(given: pl.DataFrame, options: Namespace, console: Console) -> Target:
     if options.task == "survival":
-        return Target(options.time, select_columns(given, [options.event, options.time]), options.task)
+        happened = events(given[options.event], options.event_value)
+        pair = select_columns(given, [options.event, options.time]).with_columns(happened)
+        return Target(options.time, pair, options.task)
     return make_target(given[options.target], options, console)
+
+
+def events(column: pl.Series, value: str | None) -> pl.Series:
+    """Whether the event was seen, row by row: where the column has a value that was named, or is true, or 1."""
+    held = with_safe_name(column).unique().sort().to_list()
+    if value is None and set(held) <= {0, 1}:  # true and false are the same
+        return column
+    names = [f"{one:g}" if isinstance(one, float) else str(one) for one in held]
+    if value is None:
+        raise DataError(
+            f"--event: the column {column.name!r} must be true or false, or 1 and 0, and holds {quoted(names)}; "
+            f"--event-value says which of them is the event, such as --event-value {names[-1]}"
+        )
+    meant = [one for one, name in zip(held, names, strict=True) if name.casefold() == value.casefold()]
+    if not meant:
+        raise DataError(f"--event-value: the column {column.name!r} has no {value!r}; it holds {quoted(names)}")
+    return (with_safe_name(column) == meant[0]).alias(column.name)
 
 
 def make_target(column: pl.Series, options: Namespace, console: Console) -> Target:
@@ -330,12 +348,6 @@ def table_errors(path: str) -> Iterator[None]:
                 "the values, --missing category makes them a category, --drop ignores columns"
             )
         raise DataError(f"{path}: {'; '.join(parts)}") from None
-
-
-def _note_identifiers(frame: pl.DataFrame, console: Console) -> None:
-    for column in frame.get_columns():
-        if column.dtype.is_integer() and read_column(with_safe_name(column), column.name).is_identifier:
-            console.note(f"column {column.name!r} looks like an identifier; --drop {column.name} ignores it")
 
 
 def row_numbers(column: pl.Series, option: str) -> np.ndarray:

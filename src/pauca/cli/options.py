@@ -188,6 +188,7 @@ def _survival_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--time", metavar="COLUMN", help="the time of the event, or when the row was last seen; instead of --target")
     add("--event", metavar="COLUMN", help="whether the event was seen: true and false, or 1 and 0")
+    add("--event-value", metavar="V", help="where --event is coded otherwise: its value in rows whose event was seen")
     add("--entry", metavar="COLUMN", help="when each row came under observation (default: all from the start)")
     add("--strata", metavar="COLUMN", help="each value of this column has a baseline hazard of its own")
     add("--ties", choices=TIES, help="how events at the same time are counted (default: efron)")

@@ -52,6 +52,7 @@ NO_TEXT = "is neither UTF-8 text nor a Parquet file; save the table as CSV or Pa
 
 # A header of which more are numbers is probably a row of a table without one.
 MOST_NUMBERS_AS_NAMES = 0.5
+NO_NAMES = "; its first line has numbers for names: if it is a row, give --no-header"
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -87,14 +88,20 @@ class TableFile:
     def require(self, name: str, option: str) -> None:
         """Raise an error if there is no such column."""
         if name not in self.columns:
-            hint = self.header_hint() or did_you_mean(name, self.columns)
+            hint = self.number_hint(name) or self.header_hint() or did_you_mean(name, self.columns)
             raise DataError(f"{option}: {self.path} has no column {name!r}{hint}")
 
     def header_hint(self) -> str:
         """The end of a message on a column that is not there, where the header itself looks wrong; empty elsewhere."""
         if self.format == "csv" and self.has_header and parsed_share(self.columns) > MOST_NUMBERS_AS_NAMES:
-            return "; its first line has numbers for names: if it is a row, give --no-header"
+            return NO_NAMES
         return self.one_column_hint()
+
+    def number_hint(self, name: str) -> str:
+        """The end of a message on a column of a table without a header that is named by its number."""
+        if self.has_header or not name.isdecimal() or not 0 < int(name) <= len(self.columns):
+            return ""
+        return f"; without a header, column {int(name)} is called {self.columns[int(name) - 1]!r}"
 
     def one_column_hint(self) -> str:
         """The end of a message on a table of one column, which probably has another delimiter; empty for others."""
@@ -362,11 +369,13 @@ def _header_lines(path: str, file: IO[str]) -> Iterator[str]:
 
 def _check_names(path: str, header: list[str]) -> list[str]:
     names = [name.strip() for name in header]
+    row = NO_NAMES if parsed_share(names) > MOST_NUMBERS_AS_NAMES else ""  # which may lack values, and repeat some
     if "" in names:
-        raise DataError(f"{path}: column {names.index('') + 1} has no name in the header; give it one")
+        raise DataError(f"{path}: column {names.index('') + 1} has no name in the header{row or '; give it one'}")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
     if twice:
-        raise DataError(f"{path} has several columns with the same name: {quoted(twice)}; rename or remove all but one")
+        remedy = row or "; rename or remove all but one"
+        raise DataError(f"{path} has several columns with the same name: {quoted(twice)}{remedy}")
     return names
 
 

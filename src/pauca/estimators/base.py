@@ -24,8 +24,9 @@ from pauca.estimators.fit import (
 )
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
+from pauca.estimators.identifiers import left_out, named_identifiers, never_also
 from pauca.estimators.missing_methods import ALTERNATIVES, STABILITY, TO_POINTS, MissingMethod
-from pauca.estimators.raw_tables import FitTable, display_names, never_also, row_names, rows_named
+from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import missing_values, summary_of_data
 from pauca.estimators.row_values import check_row_groups
 from pauca.estimators.settings import SearchSettings
@@ -248,7 +249,7 @@ class SparseModel(ProvingMixin, FittedModel):
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
-        numbered = row_names(X if table is None else table, names, settings.constraints)
+        numbered = named_identifiers(table or FitTable(X, names), settings.constraints)
         searched = replace(settings, constraints=never_also(settings.constraints, numbered))
         fitted = fit_path(searched, data, scorer, resume, self._output_labels())
         found = fitted.found
@@ -267,7 +268,7 @@ class SparseModel(ProvingMixin, FittedModel):
             self._keep(path, fitted, kept)
         with blas_threads.single():
             found_odd = fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights))
-            text = " ".join([*rows_named(numbered), *found_odd])
+            text = " ".join([*left_out(numbered), *found_odd])
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 

@@ -16,6 +16,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import MOST_BOUNDED, NARROW, certificate_of, follow_search, prove_fit
 from pauca.estimators.fitted_base import check_finite_models
+from pauca.estimators.identifiers import columns_like_identifiers
 from pauca.estimators.input_checks import check_moments
 from pauca.estimators.offset_and_dispersion import estimate_parameters
 from pauca.estimators.raw_tables import FitTable
@@ -207,6 +208,7 @@ def fit_path(
         found = replace(found, stop=stops[0])
     assert history is not None
     assert history.stop is not None
+    used = sorted({int(column) for model in models.values() for column in model.support})
     path = Path(
         models,
         history.moves,
@@ -223,10 +225,12 @@ def fit_path(
         statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
         encoding=None if data.table is None else data.table.encoding,
         forced=frozenset(problem.limits.always),
+        identifiers=columns_like_identifiers(data.table or FitTable(data.X, names), used),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
-    return FittedPath(path, found, problem.at_ridge(found.ridge), constraints, design.usable, again, data.table, folds)
+    problem = problem.at_ridge(found.ridge)
+    return FittedPath(path, found, problem, constraints, design.usable, again, data.table, folds)
 
 
 # Rows times columns squared, up to which the fit of all columns, for Mallows' Cp, takes about a tenth of a second: it

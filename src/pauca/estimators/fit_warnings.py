@@ -10,13 +10,12 @@ import numpy as np
 from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design
 from pauca.estimators.fit import FittedPath
-from pauca.estimators.raw_tables import identifiers
+from pauca.estimators.identifiers import in_the_model
 from pauca.estimators.settings import SearchSettings
 from pauca.methods.exact import STOPPED_BEFORE, Exact
 from pauca.results.instructions import GO_ON, NAMELESS, STALLED
 from pauca.results.path import Path
 from pauca.runs.run import Stop
-from pauca.tables.raw_columns import LEAST_ROWS_TO_NUMBER
 from pauca.tolerances import DEPENDENT_BELOW
 from pauca.wording import column_names, quoted, quoted_columns
 
@@ -36,8 +35,8 @@ FEWEST_ROWS = 5
 EVENTS_PER_COEFFICIENT = 5
 """Events below which estimates are often far off: Vittinghoff and McCulloch (2007), who relax the usual 10."""
 
-RARE = 0.1
-"""The share of events from which on a small table, rather than rare events, is what makes estimates uncertain."""
+RARE = 0.25
+"""The share of events from which few events are few rows, which everyone sees."""
 
 
 def fit_warnings(
@@ -59,8 +58,7 @@ def fit_warnings(
     if fitted.table is not None:
         constant = [*fitted.table.constant, *constant]
         yield from fitted.table.warnings(model.support)
-    elif isinstance(fitted.problem.X, np.ndarray):
-        yield from _identifiers(path.column_names, model.support, fitted.problem.X)
+    yield from in_the_model(path.column_names, path.identifiers_in(size))
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
     combined: list[int] = []
@@ -91,28 +89,6 @@ def fit_warnings(
         if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
             yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
-
-
-def _identifiers(names: Sequence[str] | np.ndarray | None, support: np.ndarray, X: np.ndarray) -> Iterator[str]:
-    """A warning of chosen columns that look like identifiers: of nameless ones, of those that count the rows in order.
-
-    A column alone is there for a reason.
-    """
-    if names is not None:
-        yield from identifiers(column_names(names, support), X[:, support].T)
-    elif X.shape[1] > 1 and len(X) >= LEAST_ROWS_TO_NUMBER:
-        counts = np.arange(len(X))
-        for column in support.tolist():
-            if _counts_rows(X[:, column], counts):
-                yield (
-                    f"Column {column} counts the rows, as an identifier does, and is in the model; never=[{column}] "
-                    "leaves it out."
-                )
-
-
-def _counts_rows(values: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    return values[0] in {0, 1} and np.array_equal(values, counts + values[0])
 
 
 def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:

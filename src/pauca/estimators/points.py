@@ -11,6 +11,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.fitted_base import shows_progress
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
+from pauca.results.summary import identifier_notes
 from pauca.runs.progress import phase
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet, of_raw_table
 from pauca.tables import TableEncoding
@@ -96,6 +97,7 @@ class PointsMixin:
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
             ridge=self.ridge_,
         )
+        sheet = replace(sheet, warnings=tuple(identifier_notes(self.path_, self.k_)))
         encoder = getattr(self, "encoder_", None)
         return sheet if encoder is None else self._for_raw_columns(sheet, encoder.encoding_, columns)
 

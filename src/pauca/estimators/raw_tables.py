@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
 from pauca.tables.encoding import NUMBER
-from pauca.tables.raw_columns import ROW_NAMES, UnreadableColumn, is_frame, is_identifier, numbers_rows
+from pauca.tables.raw_columns import UnreadableColumn, is_frame
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
@@ -101,26 +101,26 @@ class FitTable:
         return "column" if self.encoding is not None and constraints.counts_columns else None
 
     def warnings(self, chosen: np.ndarray) -> Iterator[str]:
-        """What to know of the raw columns behind the ``chosen`` columns of numbers."""
+        """What to know of levels that copy those of another column, and of ``chosen`` ones that are alike."""
         if self.encoding is None or self.raw is None:
             return
-        yield from self._copies(chosen)
-        used = np.unique(self.encoding.owner[chosen]).tolist()
-        numbers = [raw for raw in used if self.raw.columns[raw].numbers is not None]
-        names = [self.encoding.raw_names[raw] for raw in numbers]
-        yield from identifiers(names, [self.raw.columns[raw].numbers for raw in numbers])
-
-    def _copies(self, chosen: np.ndarray) -> Iterator[str]:
-        """Levels that were left out since they are those of another column, and chosen ones that are."""
-        assert self.encoding is not None
-        assert self.raw is not None
-        left_out = [f"{one.name}={level}" for one in self.encoding.columns for level in one.copies]
-        if left_out:
-            kept = list(dict.fromkeys(name for one in self.encoding.columns for name in one.copies.values()))
+        terms = {self.encoding.terms[column].name for column in chosen}
+        used = {self.encoding.terms[column].raw for column in chosen}
+        # Of columns that the model does not use, and that copy none of its levels, there is nothing to know.
+        copies = [
+            (f"{one.name}={level}", kept)
+            for one in self.encoding.columns
+            for level, kept in one.copies.items()
+            if one.name in used or kept in terms
+        ]
+        if copies:
+            left_out, kept = ([*dict.fromkeys(names)] for names in zip(*copies, strict=True))
             yield f"Levels that are the same in every row as {quoted(kept)} were left out: {quoted(left_out)}."
         columns = list(zip(self.encoding.columns, self.raw.columns, strict=True))
         if any(one.marks_missing for one in self.encoding.columns):
-            elsewhere = [one.name for one, raw in columns if raw.missing.any() and not one.marks_missing]
+            elsewhere = [
+                one.name for one, raw in columns if one.name in used and raw.missing.any() and not one.marks_missing
+            ]
             if elsewhere:
                 yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and marked there."
         marks = [int(column) for column in chosen if self.encoding.terms[column].kind != NUMBER]
@@ -139,56 +139,6 @@ def _named_columns(constraints: Mapping[str, Any], columns: Sequence[str]) -> li
         return None
     named = [name for value in given for name in ([value] if isinstance(value, str) else value)]
     return named if all(isinstance(name, str) and name in columns for name in named) else None
-
-
-def identifiers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator[str]:
-    """A warning of chosen columns that look like identifiers, if there are any."""
-    found = [name for name, values in zip(names, columns, strict=True) if is_identifier(name, values)]
-    if found:
-        them = "it" if len(found) == 1 else "them"
-        yield f"{looks_like_identifier(found)} in the model; never={found} leaves {them} out."
-
-
-def row_names(X: Any, names: Sequence[str] | np.ndarray | None, constraints: Mapping[str, Any]) -> list[str]:
-    """Columns that a file was read with for the names of its rows, and that number these: they are no features.
-
-    A column alone, or one that ``always`` names, is there for a reason; so may be one of a group.
-    """
-    table = X if isinstance(X, FitTable) else FitTable(X, names)
-    known = table.names if table.encoding is None else table.encoding.raw_names
-    if known is None or len(known) < 2 or constraints.get("feature_groups") is not None:
-        return []
-    places = [place for place, name in enumerate(known) if isinstance(name, str) and ROW_NAMES.fullmatch(name)]
-    values = {place: table.numbers(place) for place in places}
-    found = [known[place] for place, numbers in values.items() if numbers is not None and numbers_rows(numbers)]
-    return [name for name in found if name not in _listed(constraints.get("always"))]
-
-
-def never_also(constraints: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
-    """The constraints with further columns that are never chosen."""
-    return {**constraints, "never": [*_listed(constraints.get("never")), *columns]} if columns else constraints
-
-
-def _listed(given: Any) -> list[Any]:
-    """What ``always`` or ``never`` lists; nothing where it is no list, which is refused elsewhere."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
-        return []
-    return list(given)
-
-
-def rows_named(columns: Sequence[str]) -> Iterator[str]:
-    """A warning of columns that were left out since they are the names of rows."""
-    if columns:
-        number, were = ("numbers", "was") if len(columns) == 1 else ("number", "were")
-        one = "The column" if len(columns) == 1 else "The columns"
-        yield f"{one} {quoted(columns)} {number} the rows, as names of rows do in files, and {were} left out."
-
-
-def looks_like_identifier(names: Sequence[str]) -> str:
-    """The start of a warning of columns that number the rows, or are named as if they did."""
-    if len(names) == 1:
-        return f"The column {quoted(names)} looks like an identifier, and is"
-    return f"The columns {quoted(names)} look like identifiers, and are"
 
 
 def display_names(feature_names: Any, n_columns: int, own: np.ndarray | None) -> np.ndarray | None:

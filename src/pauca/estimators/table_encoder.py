@@ -10,10 +10,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.estimators.identifiers import looks_like_identifier
 from pauca.estimators.raw_tables import (
     check_table_parameters,
     encoded_rows,
-    looks_like_identifier,
     read_raw,
     set_table_attributes,
 )

@@ -208,7 +208,7 @@ def read_document(document: Any) -> Any:
             *FIELDS,
         ],
         optional=[
-            *("custom", "certificate", "statistics", "forced", "checksum"),
+            *("custom", "certificate", "statistics", "forced", "identifiers", "checksum"),
             *(() if holds_path else ("numbers", *TABLE_FIELDS)),
         ],
     )

@@ -59,6 +59,8 @@ def write_path(path: Path) -> dict[str, Any]:
         }
     if path.forced:
         document["forced"] = sorted(path.forced)
+    if path.identifiers:
+        document["identifiers"] = sorted(path.identifiers)
     if path.certificate is not None:
         document["certificate"] = _write_certificate(path.certificate)
     return document
@@ -112,6 +114,9 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
         certificate,
         _read_statistics(fields["statistics"], models) if "statistics" in fields else {},
         forced=frozenset(fields["forced"].increasing_integers(n_units - 1) if "forced" in fields else ()),
+        identifiers=frozenset(
+            fields["identifiers"].increasing_integers(n_features - 1) if "identifiers" in fields else ()
+        ),
     )
 
 

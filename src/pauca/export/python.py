@@ -37,10 +37,12 @@ def _number(row, name):
 
 RAW_HEAD = '''"""A linear model of {size}, written by pauca {version}.
 
-A row is a mapping from the columns in TERMS to numbers and levels; missing values are None or NaN.
+A row is a mapping from the names in FEATURES to numbers and levels; missing values are None or NaN.
 """
 
 import math
+
+FEATURES = {features}
 
 # What each coefficient is multiplied by: a column, "number", "level" or "missing", the level, and the value where the
 # column is missing, if it may be.
@@ -172,7 +174,7 @@ def to_python(formula: Formula) -> str:
         (RAW_HEAD if formula.is_raw else HEAD).format(
             size=f"{size} feature{'' if size == 1 else 's'}",
             version=__version__,
-            features=repr(tuple(formula.names)),
+            features=repr(tuple(dict.fromkeys(term.raw for term in formula.terms))),
             terms=repr(tuple((term.raw, term.kind, term.level, term.fill) for term in formula.terms)),
             intercepts=repr(tuple(formula.intercept.tolist())),
             coefficients=repr(tuple(map(tuple, formula.coef.tolist()))),

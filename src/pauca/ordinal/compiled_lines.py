@@ -104,8 +104,7 @@ class CompiledLines:
 
     def rows(self) -> RowsInOrder | None:
         """What compiled refits are given; None without kernels."""
-        kernels = KERNELS.module
-        return None if kernels is None else RowsInOrder(kernels, self._rows, self._near, self._keep)
+        return None if KERNELS.module is None else RowsInOrder(self._rows, self._near, self._keep)
 
     def _keep(self, near: _Near) -> None:
         self._near = near
@@ -128,7 +127,6 @@ class CompiledLines:
 class RowsInOrder(NamedTuple):
     """Rows as compiled refits take them: see ``CompiledRows``."""
 
-    kernels: ModuleType
     rows: OrderedRows
     near: _Near
     remember: Callable[[_Near], None]
@@ -143,9 +141,10 @@ class RowsInOrder(NamedTuple):
         _, shares, *given = self.rows.given
         near = [np.array(part) for part in self.near]
         x, up, down, *rest = near
-        return self.kernels.Ordered(
-            self.rows.weights, columns, scores, shares, *given[1:], x, np.zeros(len(x)), up, down, *rest, np.zeros(1)
-        )
+        from pauca.ordinal.refit_kernels import Ordered
+
+        known = (self.rows.weights, columns, scores, shares, *given[1:])
+        return Ordered(*known, x, np.zeros(len(x)), up, down, *rest, np.zeros(1))
 
     def keep(self, data: Any) -> bool:
         """Remember where thresholds were last; False where some were not found."""

@@ -71,6 +71,8 @@ class ModelData:
     """What was given of the scores in the fit: an offset, an exposure, or nothing."""
     dispersion: float | None = None
     """That of negative binomial counts."""
+    explained_of: str = ""
+    """What shares explained are shares of, such as the variance; nothing where that is not known."""
     event: str = "the event"
     """What happens at the times of a model of times to an event."""
     baseline: BaselineHazard | None = None
@@ -164,6 +166,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         known_part=getattr(model, "known_part_", None),
         dispersion=getattr(model, "dispersion_", None),
         baseline=baseline_hazard(model),
+        explained_of=getattr(model, "_explained_of", str)(),
     )
 
 

@@ -11,6 +11,10 @@ from pauca.results.evaluation import Evaluation
 from pauca.results.plots import BLUE, INK
 from pauca.statistics.classification_metrics import Calibration, ClassConfusion, Interval, Share
 
+SLOPE = (
+    "The calibration slope is 1 if predicted risks differ between rows as much as they should; below 1, high risks are "
+    "predicted too high and low ones too low."
+)
 CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
 
 # Labels of more letters would leave the calibration chart at its right.
@@ -110,8 +114,7 @@ def _how_to_read(found: Evaluation) -> list[str]:
         return [
             "Concordance is the share of pairs of rows whose events come in the predicted order: 0.5 is a coin, 1 is "
             "perfect.",
-            "The calibration slope is 1 if predicted risks differ between rows as much as they should; below 1, high "
-            "risks are predicted too high and low ones too low.",
+            SLOPE,
             "Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.",
         ]
     if found.errors is not None and found.n_folds:
@@ -141,6 +144,11 @@ def _how_to_read(found: Evaluation) -> list[str]:
             f"{constant:.3f} is what a constant probability gets here."
         )
     notes += _about_log_loss(found)
+    if found.calibration_slope is not None:
+        notes.append(
+            f"{SLOPE} The intercept is what log-odds lack to be right on average: above 0 "
+            f"{found.classes[1]} is more frequent than predicted."
+        )
     notes.append("Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.")
     return notes
 
@@ -180,8 +188,6 @@ def _figures(found: Evaluation) -> Markup:
         rows.append(
             ["Concordance", f"{found.concordance.value:.3f}", _interval(found.concordance.interval(), "{:.3f}")]
         )
-    if found.calibration_slope is not None:
-        rows.append(["Calibration slope", f"{found.calibration_slope:.3f}", ""])
     if found.ranking is not None:
         rows.append(["AUC", f"{found.ranking.auc:.3f}", _interval(found.ranking.interval(), "{:.3f}")])
     if found.accuracy is not None:
@@ -198,6 +204,10 @@ def _figures(found: Evaluation) -> Markup:
         rows.append(["Brier score", f"{found.brier:.3f}", ""])
     if found.log_loss is not None:
         rows.append([NAMES["log_loss"], f"{found.log_loss:.3f}", ""])
+    if found.calibration_slope is not None:
+        rows.append(["Calibration slope", number(found.calibration_slope, 3), ""])
+    if found.calibration_intercept is not None:
+        rows.append(["Calibration intercept", number(found.calibration_intercept, 3), ""])
     if found.errors is not None:
         rows += [] if found.errors.d2 is None else [[NAMES["d2"], number(found.errors.d2, 3), ""]]
         rows.append([NAMES["r2"], number(found.errors.r2, 3), ""])

@@ -29,7 +29,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
-from pauca.results.summary import MOST_IN_GROUP, fewer_text, notes_on_score, thresholds_text
+from pauca.results.summary import MOST_IN_GROUP, fewer_text, identifier_notes, notes_on_score, thresholds_text
 from pauca.runs.run import Stop
 from pauca.version import __version__
 from pauca.wording import FORCED_IN, held_at_bound
@@ -56,16 +56,18 @@ def header(data: ModelData, title: str) -> Markup:
         *(tag("p", text) for text in _rows_used(data)),
         tag("dl", cards, class_="cards"),
         *(tag("p", text) for text in _reason(data)),
+        *(tag("p", text) for text in identifier_notes(data.path, data.size)),
     )
 
 
 def _accuracy(data: ModelData) -> list[tuple[str, str]]:
     choice = data.path.choice
-    training = ("explained on the training data", percent(data.path.explained(data.size)))
+    of = f"{data.explained_of} " if data.explained_of else ""
+    training = (f"{of}explained on the training data", percent(data.path.explained(data.size)))
     if choice is None or not choice.by_folds or choice.position(data.size) is None:
         return [training]
     head = score_head(choice)
-    head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
+    head = of + head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
     nested = None if data.evaluation is None else data.evaluation.score
     if nested is not None:
         shown = percent(nested) if choice.scoring == EXPLAINED else number(nested, 4)

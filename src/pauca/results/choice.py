@@ -44,6 +44,10 @@ def errors_text(rule: Rule) -> str:
     return words.get(errors, f"{errors:g} standard errors")
 
 
+# How many sizes above one that scored higher are looked at to tell luck: as many as the rule of classes looks at.
+SIZES_LOOKED_AT = 4
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """How the sizes of a path compare.
@@ -215,11 +219,10 @@ class Choice:
         if self.chosen == 0 and self.scoring == EXPLAINED:
             return f"{self._empty_message(folds)}{how.best if self.best else ''}"
         found = f"{self.chosen}{self._ridge_text}"
-        if self.chosen == self.best and (self.surface is None or self._is_best_cell):
+        scores_as_much = self.surface is not None and self._best_score <= self._score_of(self.chosen)
+        if scores_as_much or (self.chosen == self.best and (self.surface is None or self._is_best_cell)):
             chosen = "is the choice of" if self._passed_over() else "is best by"
             return f"{found} {chosen} {folds}: {self.scored_text(self.chosen)}."
-        if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
-            return f"{found} is the choice of {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self.chosen == self.best:
             alike = self._plain(self._score_of(self.chosen)) == self._best_plain
             best = "" if alike else f"; ridge {self.surface.reference[1]:.3g} has {self._best_plain}"
@@ -276,22 +279,21 @@ class Choice:
         if self.instead_of or not len(self.mean):
             return []
         if self.surface is None:
-            place = int(np.argmax(self.mean))
-            size, ridge, score, best = int(self.sizes[place]), "", float(self.mean[place]), self._score_of(self.best)
+            scores, best, ridge = self.mean, self._score_of(self.best), ""
         else:
-            size, score, best = self.surface.best[2], float(self.surface.mean.max()), self._best_score
-            ridge = f" with ridge {self.surface.best[1]:.3g}"
-        number = self._plain(score)
+            other = self.at_ridges(*self.surface.best[:2])
+            scores, best, ridge = other.mean, self._best_score, f" with ridge {self.surface.best[1]:.3g}"
+        size = int(self.sizes[np.argmax(scores)])
+        score, number = float(np.max(scores)), self._plain(np.max(scores))
         if score <= best or number in (self._plain(best), self._plain(self._score_of(self.chosen))):
             return []
+        near = float(np.mean(scores[(self.sizes >= size) & (self.sizes <= size + SIZES_LOOKED_AT)]))
         reason = (
-            "sizes that do better than those just above them, and predictions that are too sure of themselves,"
-            if size not in (self.chosen, self.best)
-            else "ridges whose predictions are too sure of themselves, or whose scores fall again just above this size,"
+            f"with the sizes just above it the average is {self._plain(near)}, so it may be luck"
+            if near <= best
+            else "its predictions are too sure of themselves, and one that is wrong on new rows costs more than that"
         )
-        return [
-            f"{size}{ridge} scored higher, {number}, but does not count as the best: {reason} are met with caution."
-        ]
+        return [f"{size}{ridge} scored higher, {number}, but does not count as the best: {reason}."]
 
     def _score_of(self, size: int) -> float:
         position = self.position(size)
@@ -304,7 +306,9 @@ class Choice:
         if size is None or not 0 < size < self.chosen:
             return ""
         which = f"A smaller model, of size {size}{self._ridges_of_its_own(size)}"
-        return f"{which}, is within one standard error of the best{self._one_error_gap(size)}."
+        score = float(self._best_mean[self.sizes == size].max())
+        gap = self._one_error_gap(size, score)
+        return f"{which}, is within one standard error of the best: {self._plain(score)}{gap}."
 
     def _ridges_of_its_own(self, size: int) -> str:
         """The ridges at which a size scores best, where the model of this size on the path is another one."""
@@ -319,22 +323,24 @@ class Choice:
         surface, size = self.surface, self.one_error_size
         return surface is None or (size is not None and surface.best_of(size) == (surface.search_ridge, surface.ridge))
 
-    def _one_error_gap(self, size: int) -> str:
+    def _one_error_gap(self, size: int, score: float) -> str:
         """The difference that is within one standard error, where the scores show it as it was judged."""
         if self.surface is not None:
             place = self.surface.sizes == size
             mean, error = self.surface.mean[:, :, place].ravel(), self.surface.standard_error[:, :, place].ravel()
-            best = int(np.argmax(mean))
-            score, of_difference = float(mean[best]), float(error[best])
+            of_difference = float(error[int(np.argmax(mean))])
         elif self.chosen == self.best and self.difference_error is not None:
-            score, of_difference = self._score_of(size), float(self.difference_error[self.sizes == size].max())
+            of_difference = float(self.difference_error[self.sizes == size].max())
         else:  # errors are known of differences to the chosen size alone
             return ""
         below, unit = self._reference_score - score, 100.0 if self.scoring == EXPLAINED else 1.0
         if not 0.0 <= below <= of_difference:  # cautions of the rule have a part in it
             return ""
-        text = f"{unit * below:.2g} below it (± {unit * of_difference:.2g}, the standard error of this difference)"
-        return f": {self._plain(score)}, {text}"
+        shown = self._best_plain == self._plain(self._score_of(self.chosen))
+        best = "it" if shown else f"the {self._best_plain} of the best"
+        return (
+            f", {unit * below:.2g} below {best} (± {unit * of_difference:.2g}, the standard error of this difference)"
+        )
 
     @property
     def fewer_size(self) -> int | None:

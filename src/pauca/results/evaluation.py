@@ -21,6 +21,7 @@ from pauca.statistics.classification_metrics import (
     ranking,
 )
 from pauca.statistics.concordance import Concordance
+from pauca.statistics.logistic_calibration import calibration_intercept, calibration_slope
 from pauca.statistics.regression_metrics import RegressionErrors, regression_errors
 from pauca.wording import aligned
 
@@ -72,7 +73,11 @@ class Evaluation:
     concordance : Concordance or None
         Of times to an event: the share of pairs of rows whose events come in the predicted order.
     calibration_slope : float or None
-        Of times to an event: the coefficient of the predictions in a model of their own. Below 1 they are too extreme.
+        Of times to an event, and of probabilities of two classes: the coefficient of the predictions, or of their
+        log-odds, in a model of their own. Below 1 they are too extreme.
+    calibration_intercept : float or None
+        Of probabilities of two classes: what must be added to the log-odds so that they are right on average
+        (calibration in the large). Above 0 the second class is more frequent than predicted.
     horizon : float or None
         Of times to an event: the time that the calibration is about.
     n_events : int or None
@@ -101,6 +106,7 @@ class Evaluation:
     errors: RegressionErrors | None = None
     concordance: Concordance | None = None
     calibration_slope: float | None = None
+    calibration_intercept: float | None = None
     horizon: float | None = None
     n_events: int | None = None
     not_measured: list[str] = field(default_factory=list)
@@ -166,9 +172,16 @@ class Evaluation:
         if self.confusion is None or self.classes is None:
             return []
         other, event = self.classes
+        intercept = (
+            []
+            if self.calibration_intercept is None
+            else [f"calibration intercept: 0 is ideal; above 0, {event!r} is more frequent than predicted"]
+        )
         return [
+            *self._about_slope(),
+            *intercept,
             f"sensitivity and predictive value: of class {event!r}; specificity and negative predictive value: of "
-            f"class {other!r}"
+            f"class {other!r}",
         ]
 
     def _about_numbers(self) -> list[str]:
@@ -188,11 +201,13 @@ class Evaluation:
             found.append(
                 "concordance: the share of pairs of rows whose events come in the predicted order; 0.5 is chance"
             )
-        if self.calibration_slope is not None:
-            found.append(
-                "calibration slope: 1 is ideal; below 1, high risks are predicted too high and low ones too low"
-            )
+            found += self._about_slope()
         return [*found, *self._about_horizon()]
+
+    def _about_slope(self) -> list[str]:
+        if self.calibration_slope is None:
+            return []
+        return ["calibration slope: 1 is ideal; below 1, high risks are predicted too high and low ones too low"]
 
     def _about_horizon(self) -> list[str]:
         """Predicted and observed risks of an event by the horizon, in groups from low to high risk."""
@@ -232,8 +247,6 @@ class Evaluation:
         found: list[tuple[str, float, Interval | None]] = []
         if self.concordance is not None:
             found.append(("concordance", self.concordance.value, self.concordance.interval()))
-        if self.calibration_slope is not None:
-            found.append(("calibration_slope", self.calibration_slope, None))
         if self.ranking is not None:
             found.append(("auc", self.ranking.auc, self.ranking.interval()))
         if self.accuracy is not None:
@@ -246,6 +259,10 @@ class Evaluation:
             found.append(("brier", self.brier, None))
         if self.log_loss is not None:
             found.append(("log_loss", self.log_loss, None))
+        if self.calibration_slope is not None:
+            found.append(("calibration_slope", self.calibration_slope, None))
+        if self.calibration_intercept is not None:
+            found.append(("calibration_intercept", self.calibration_intercept, None))
         if self.errors is not None:
             found += [] if self.errors.d2 is None else [("d2", self.errors.d2, None)]
             found += [(name, getattr(self.errors, name), None) for name in ("r2", "rmse", "mae")]
@@ -305,5 +322,7 @@ def evaluate_classes(
         ranking=ranking(positive, scores),
         brier=brier_score(positive, scores) if probabilities else None,
         calibration=curve,
+        calibration_slope=calibration_slope(positive, scores) if probabilities else None,
+        calibration_intercept=calibration_intercept(positive, scores) if probabilities else None,
         **about,
     )

@@ -73,6 +73,8 @@ class Path:
         What a file keeps of the data of the fit: rows, missing values, medians and ranges of columns.
     forced : frozenset of int
         Features, or groups, that ``always`` forced into every model: they were not chosen.
+    identifiers : frozenset of int
+        Columns of models that look like identifiers, such as numbers of rows.
     """
 
     models: dict[int, Model]
@@ -94,6 +96,7 @@ class Path:
     encoding: TableEncoding | None = None
     data_summary: DataSummary | None = None
     forced: frozenset[int] = frozenset()
+    identifiers: frozenset[int] = frozenset()
 
     @property
     def sizes(self) -> list[int]:
@@ -160,6 +163,10 @@ class Path:
         if self.group_labels is not None:
             return str(self.group_labels[unit])
         return column_names(self.column_names, [unit])[0]
+
+    def identifiers_in(self, size: int) -> list[int]:
+        """Columns of the model of one size that look like identifiers."""
+        return [column for column in self[size].support.tolist() if column in self.identifiers]
 
     def columns_of(self, size: int, unit: int) -> list[int]:
         """Columns of one chosen unit in the model of one size."""

@@ -49,6 +49,15 @@ def notes_on_score(path: Path) -> Iterator[str]:
         yield f"{choice.scoring} is that of class {classes[choice.scored_class]!r}."
 
 
+def identifier_notes(path: Path, size: int) -> Iterator[str]:
+    """What a model that uses an identifier is worth on new rows."""
+    found = path.identifiers_in(size)
+    if found:
+        names = quoted(column_names(path.column_names, found))
+        are = f"{names} looks like an identifier" if len(found) == 1 else f"{names} look like identifiers"
+        yield f"{are}: unless the order of the rows matters, such numbers say nothing about new rows."
+
+
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
 
@@ -135,6 +144,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield path.choice.comparison(size, how)
     yield from notes_on_score(path)
+    yield from identifier_notes(path, size)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message_for(size, how)
     yield from map(printable, encoding_notes(path.raw_columns(size)))

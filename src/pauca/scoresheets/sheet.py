@@ -29,7 +29,6 @@ EXTREME_LOG_ODDS = 6.9
 
 # Tables from totals to risk have no more lines than this.
 MOST_TOTALS = 20
-PER_LINE = 10
 
 # Totals are whole where that leaves so many of them.
 FEWEST_TOTALS = 4
@@ -87,6 +86,8 @@ class ScoreSheet:
     pool: tuple[ScoreSheet, ...] = ()
     encoding: TableEncoding | None = None
     """How the columns come from those of a raw table, where the model was fitted to one."""
+    warnings: tuple[str, ...] = ()
+    """What is to be known before the sheet is used, such as that a feature looks like an identifier."""
     missing: frozenset[str] = frozenset()
     """Raw columns that were missing in some rows of the fit: these have lines for a missing value."""
 
@@ -206,7 +207,11 @@ class ScoreSheet:
             (term.raw, term.kind, term.level, term.fill, row.unit or 1.0, row.threshold, row.points)
             for row, term in zip(self.rows, terms, strict=True)
         )
-        return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant) + TERM_VALUE
+        features = tuple(dict.fromkeys(term.raw for term in terms))
+        return (
+            PYTHON.format(version=__version__, features=features, rows=rows, scale=self.scale, constant=self.constant)
+            + TERM_VALUE
+        )
 
     def to_sql(self, table: str | None = None, *, keep: Sequence[str] = ()) -> str:
         """The sheet as SQL; names are quoted as the standard has it.
@@ -267,23 +272,15 @@ class ScoreSheet:
             f"<td class='n'>{_points(line.points)}</td>{_field(line)}</tr>"
             for line in self.lines
         )
-        parts = [self.totals[start : start + PER_LINE] for start in range(0, len(self.totals), PER_LINE)]
-        tables = "".join(self._risk_table(part) for part in parts)
+        risks = "".join(
+            f"<div><dt>{_total(total)}</dt><dd>{100 * self.risk(total):.1f}&nbsp;%</dd></div>" for total in self.totals
+        )
         costs = "".join(f"<p>{html.escape(line)}</p>" for line in self._notes() if line)
-        return PAGE.format(title=heading, lines=lines, tables=tables, costs=costs, outcome=html.escape(self.outcome))
+        return PAGE.format(title=heading, lines=lines, risks=risks, costs=costs, outcome=html.escape(self.outcome))
 
     def save_page(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write ``to_html`` to a file, which is replaced in one step if it is there already."""
         write_atomically(path, self.to_html(title).encode("utf-8", "replace"))
-
-    def _risk_table(self, some: np.ndarray) -> str:
-        totals = "".join(f"<td>{_total(total)}</td>" for total in some)
-        risks = "".join(f"<td>{100 * self.risk(total):.1f}&nbsp;%</td>" for total in some)
-        empty = "<td></td>" * (PER_LINE - len(some)) if len(self.totals) > PER_LINE else ""
-        return (
-            f'<table class="risk"><tbody><tr><th scope="row">Total</th>{totals}{empty}</tr>'
-            f'<tr><th scope="row">Risk</th>{risks}{empty}</tr></tbody></table>'
-        )
 
     def _words(self, row: SheetRow) -> tuple[str, str]:
         """A column of the table, and when it gives the points: site, is Paris."""
@@ -297,7 +294,7 @@ class ScoreSheet:
         return Term(row.feature, row.feature) if self.encoding is None else self.encoding.terms[row.column]
 
     def _notes(self) -> list[str]:
-        reading = [*self._vanished(), *self._reading()]
+        reading = [*self.warnings, *self._vanished(), *self._reading()]
         return [*(["", *reading] if reading else []), *self._costs()]
 
     def _vanished(self) -> list[str]:
@@ -326,7 +323,9 @@ class ScoreSheet:
     def _costs(self) -> list[str]:
         found = []
         if self.n_rows[0]:
-            found.append(f"Made from {self.n_rows[0]} rows, {self.n_rows[1]} of them {printable(self.outcome)}.")
+            found.append(
+                f"Made from {self.n_rows[0]} rows; {self.n_rows[1]} have the outcome {printable(self.outcome)}."
+            )
         if self.held_out:
             found.append(self._comparison())
         return ["", *found] if found else []
@@ -412,11 +411,12 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
 
 PYTHON = '''"""A sheet of points, written by pauca {version}.
 
-A row is a mapping from the columns in ROWS to numbers and levels; missing values are None or NaN.
+A row is a mapping from the names in FEATURES to numbers and levels; missing values are None or NaN.
 """
 
 import math
 
+FEATURES = {features!r}
 ROWS = {rows!r}
 """A column, "number", "level" or "missing", the level, the value where the column is missing, if it may be, the unit, a
 threshold or None, points."""
@@ -439,7 +439,8 @@ def risk(row):
 '''
 
 PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>
 body {{ font: 15px/1.5 system-ui, sans-serif; color: #1d1d1f; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
@@ -447,15 +448,17 @@ h1 {{ font-size: 1.5rem }}
 table {{ border-collapse: collapse; width: 100%; margin: 1rem 0 }}
 td, th {{ border: 1px solid #9aa0a6; padding: .35rem .6rem; text-align: left; font-weight: normal }}
 .n {{ text-align: right; font-weight: 600 }} .field {{ width: 6rem }}
-.risk td, .risk th {{ text-align: center; padding: .3rem .2rem; font-size: .85rem }}
-.risk {{ table-layout: fixed; margin: .4rem 0 }} p {{ color: #3c4043 }}
+dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(4rem, 1fr)); gap: 1px; padding: 1px }}
+dl div {{ outline: 1px solid #9aa0a6; text-align: center; font-size: .85rem; break-inside: avoid }}
+dt, dd {{ margin: 0; padding: .2rem }} dt {{ border-bottom: 1px solid #dadce0 }} p {{ color: #3c4043 }}
+@media (max-width: 30rem) {{ td, th {{ padding: .35rem; overflow-wrap: anywhere }} .field {{ width: 3rem }} }}
 </style></head><body>
 <h1>{title}</h1>
 <table><thead><tr><th scope="col">Feature</th><th scope="col">Points are given</th>
 <th scope="col">Points</th><th scope="col">Yours</th></tr></thead>
 <tbody>{lines}
 <tr><th scope="row" colspan="3">Add the points: total</th><td class="field"></td></tr></tbody></table>
-{tables}
+<dl><div><dt>Total</dt><dd>Risk</dd></div>{risks}</dl>
 <p>Risk is the probability of {outcome}.</p>{costs}
 </body></html>
 """

@@ -10,7 +10,7 @@ import numpy as np
 from pauca.estimators.row_values import check_have_an_order
 from pauca.survival.risk_sets import SURVIVAL
 from pauca.warnings import PaucaWarning
-from pauca.wording import quoted
+from pauca.wording import closest_name, quoted
 
 FORMS = (
     "y must be a structured array with a field of booleans (the event was seen) and one of numbers (the time), as "
@@ -28,7 +28,7 @@ def survival_target(y: Any, event: str | None = None, time: str | None = None) -
     else:
         events, times = _fields(y)
     target = np.empty(len(times), dtype=SURVIVAL)
-    target["event"], target["time"] = _checked_events(events), _checked_times(times, "y")
+    target["event"], target["time"] = _checked_events(events, event), _checked_times(times, "y")
     target["entry"], target["stratum"] = -np.inf, 0
     return target
 
@@ -71,23 +71,36 @@ def _columns(y: Any, event: str | None, time: str | None) -> tuple[np.ndarray, n
     known = list(y.columns) if hasattr(y, "columns") else list(y.dtype.names)
     for role, name in (("event", event), ("time", time)):
         if name not in known:
-            raise ValueError(f"{role}={name!r} is not a column of y; it has {', '.join(map(repr, known[:10]))}.")
+            near = closest_name(str(name), map(str, known))
+            hint = f"did you mean {near!r}?" if near else f"there are {quoted(list(map(str, known)))}."
+            raise ValueError(f"{role}={name!r} is not a column of the frame; {hint}")
     return np.asarray(y[event]), np.asarray(y[time])
 
 
-def _checked_events(events: np.ndarray) -> np.ndarray:
+def _checked_events(events: np.ndarray, name: str | None) -> np.ndarray:
     if events.dtype.kind == "b":
         return events
     try:
         numbers = events.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("The events must be true or false, or 1 and 0.") from error
+    except (TypeError, ValueError):
+        raise ValueError(_unclear_events(events, name)) from None
     if np.isnan(numbers).any():
         raise ValueError(f"The event of row {int(np.argmax(np.isnan(numbers)))} is missing.")
     if not np.all((numbers == 0) | (numbers == 1)):
-        odd = numbers[(numbers != 0) & (numbers != 1)][0]
-        raise ValueError(f"The events must be true or false, or 1 and 0; got {odd:g}.")
+        raise ValueError(_unclear_events(numbers, name))
     return np.asarray(numbers == 1)
+
+
+def _unclear_events(values: np.ndarray, name: str | None) -> str:
+    """What to do about events that are coded otherwise, such as 0, 1 and 2, or 1 and 2."""
+    last = values.max() if values.dtype.kind == "f" else str(values[0])
+    shown = f"{last:g}" if isinstance(last, float) else repr(last)
+    if name is None:
+        return f"The events must be true or false, or 1 and 0; got {shown}."
+    return (
+        f"The events must be true or false, or 1 and 0; the column {name!r} holds {shown}. Make it so: if {shown} is "
+        f"the event, frame[{name!r}] = frame[{name!r}] == {shown}."
+    )
 
 
 def _checked_times(times: Any, what: str) -> np.ndarray:

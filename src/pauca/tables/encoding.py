@@ -187,7 +187,8 @@ class TableEncoding:
         """The encoding without levels and marks that are those of an earlier column in every row that has weight.
 
         Such are "no internet service" in six columns at once. Where all levels of a column are among those of a finer
-        one, as with country and city, both stay whole: either may be the one to choose. Columns that are ``spared``
+        one, as with country and city, both stay whole: either may be the one to choose. A column of numbers has none,
+        only a mark, which one of another column in the same rows replaces. Columns that are ``spared``
         keep theirs, and are not a reason to leave out others.
         """
         rows, lines = weights > 0, []
@@ -195,11 +196,12 @@ class TableEncoding:
             marks = [term for term in encoding.terms if term.kind != NUMBER and encoding.name not in spared]
             found = encoding.encoded(column, marks)[:, rows] == 1.0
             lines.append({line.tobytes(): term for term, line in zip(marks, found, strict=True)})
+        levels = [{line for line, term in own.items() if term.kind == LEVEL} for own in lines]
         columns, earlier = [], dict[bytes, list[int]]()
         for place, (encoding, own) in enumerate(zip(self.columns, lines, strict=True)):
             copied = {}
             for line, term in own.items():
-                others = [one for one in earlier.get(line, []) if not _one_is_finer(lines[one].keys(), own.keys())]
+                others = [one for one in earlier.get(line, []) if not _one_is_finer(levels[one], levels[place])]
                 if others:
                     copied[term] = lines[others[0]][line].name
                 else:
@@ -337,5 +339,5 @@ def median(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _one_is_finer(first: Set[bytes], second: Set[bytes]) -> bool:
-    """Whether all levels of one column are among those of another, which has more."""
-    return first < second or second < first
+    """Whether both columns have levels, and all those of one are among those of the other, which has more."""
+    return bool(first and second) and (first < second or second < first)

@@ -60,9 +60,6 @@ IDENTIFIER = re.compile(
     rf"(?:.*[_. -])?(?:(?:{OWNERS})?id(?:no|num)?|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+"
 )
 
-# What pandas and R call a column of the names of rows, once it is read from a file.
-ROW_NAMES = re.compile(r"Unnamed: \d+|rownames")
-
 # Integers in this range that rise with the rows are years.
 YEARS = (1500, 2200)
 
@@ -126,10 +123,9 @@ class RawColumn:
         return values
 
 
-def numbers_rows(values: np.ndarray) -> bool:
-    """Whether numbers are different integers that leave out few: those of rows, or of most rows of a larger table."""
-    n_rows = len(values)
-    return _are_integers(values) and np.ptp(values) < 2 * n_rows and len(np.unique(values)) == n_rows
+def differs_in_every_row(values: np.ndarray) -> bool:
+    """Whether numbers are integers of which none is there twice."""
+    return _are_integers(values) and len(np.unique(values)) == len(values)
 
 
 def _are_integers(values: np.ndarray) -> bool:
@@ -140,7 +136,7 @@ def _are_integers(values: np.ndarray) -> bool:
 
 def is_identifier(name: str, values: np.ndarray) -> bool:
     """Whether numbers look like an identifier: they number the rows or blocks of them, or are integers named so."""
-    if numbers_rows(values):
+    if differs_in_every_row(values) and np.ptp(values) < 2 * len(values):  # of rows, or most rows of a larger table
         return True
     if not _are_integers(values):
         return False
