@@ -143,8 +143,9 @@ class RowsInOrder(NamedTuple):
         x, up, down, *rest = near
         from pauca.ordinal.refit_kernels import Ordered
 
-        known = (self.rows.weights, columns, scores, shares, *given[1:])
-        return Ordered(*known, x, np.zeros(len(x)), up, down, *rest, np.zeros(1))
+        known: tuple[Any, ...] = self.rows.weights, columns, scores, shares, *given[1:], x, np.zeros(len(x)), up, down
+        known = *known, *rest, np.zeros(1)
+        return Ordered(*known)
 
     def keep(self, data: Any) -> bool:
         """Remember where thresholds were last; False where some were not found."""
