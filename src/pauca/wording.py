@@ -54,11 +54,12 @@ def quoted_columns(names: Sequence[str] | np.ndarray | None, columns: Sequence[i
 def closest_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, whatever its case; None if none is near.
 
-    Of two names of which one is twice as long, one must contain the other: ``id`` shares letters with ``died``.
+    Of two names of which one is twice as long, one must contain the other: ``id`` shares letters with ``died``. Levels
+    of a category, as in ``city=Lyon``, do not count.
     """
     by_letters, name = {known.casefold(): known for known in names}, name.casefold()
     for near in get_close_matches(name, by_letters):
-        short, long = sorted((near, name), key=len)
+        short, long = sorted((near.partition("=")[0], name), key=len)
         if 2 * len(short) > len(long) or short in long:
             return by_letters[near]
     return None

@@ -103,6 +103,7 @@ def rare_columns(seed, n=60, d=8):
     return X, np.where(2 * X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1, -1)
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_without_a_shortlist_every_removal_is_refitted():
     """Backward elimination and the heuristic of SAS, word for word, where costs have no formula."""
     missed = 0
@@ -249,6 +250,7 @@ def test_replacement_ends_after_so_many_swaps_and_keeps_limits():
     assert kept in limited.support_
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_stepwise_is_that_of_textbooks():
     assert resolve("stepwise") == Forward(rule="refit")
     parted = 0
