@@ -325,11 +325,11 @@ class _Steps:
 
     def _gradient_at(self, coef: np.ndarray, scores: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
         b, shared = len(coef), self._shape[0] * len(self._columns)
-        force = self._loss.derivative(self._targets(b), self._lines(scores)).reshape(scores.shape) * self._weights
+        weighted = self._loss.derivative(self._targets(b), self._lines(scores)).reshape(scores.shape) * self._weights
         gradient = self._penalty[some] * coef
-        gradient[:, :shared] += (force @ self._columns.T).transpose(1, 0, 2).reshape(b, -1)
+        gradient[:, :shared] += (weighted @ self._columns.T).transpose(1, 0, 2).reshape(b, -1)
         if self._new is not None:
-            gradient[:, shared:] += np.vecdot(force, self._new[some]).T
+            gradient[:, shared:] += np.vecdot(weighted, self._new[some]).T
         return gradient
 
     def _values(self) -> np.ndarray:

@@ -55,7 +55,7 @@ def add_columns(columns: np.ndarray, coef: np.ndarray, own: np.ndarray, scores: 
 
 
 @compiled
-def correlate(columns: np.ndarray, own: np.ndarray, force: np.ndarray, found: np.ndarray) -> None:
+def correlate(columns: np.ndarray, own: np.ndarray, derivative: np.ndarray, found: np.ndarray) -> None:
     """Products of all columns with one vector."""
     q, n = columns.shape
     j = 0
@@ -63,7 +63,7 @@ def correlate(columns: np.ndarray, own: np.ndarray, force: np.ndarray, found: np
         z0, z1, z2, z3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
         for i in range(n):
-            f = force[i]
+            f = derivative[i]
             s0 += f * z0[i]
             s1 += f * z1[i]
             s2 += f * z2[i]
@@ -73,13 +73,13 @@ def correlate(columns: np.ndarray, own: np.ndarray, force: np.ndarray, found: np
     while j < q:
         z0, s0 = columns[j], 0.0
         for i in range(n):
-            s0 += force[i] * z0[i]
+            s0 += derivative[i] * z0[i]
         found[j] = s0
         j += 1
     if len(found) > q:
         s0 = 0.0
         for i in range(n):
-            s0 += force[i] * own[i]
+            s0 += derivative[i] * own[i]
         found[q] = s0
 
 
@@ -91,14 +91,14 @@ def find_gradient(
     coef: np.ndarray,
     scores: np.ndarray,
     curvature: np.ndarray,
-    force: np.ndarray,
+    derivative: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
     """The gradient and, on the way, the curvature of every row."""
-    slopes_of(data, scores, force, curvature)
+    slopes_of(data, scores, derivative, curvature)
     for i in range(len(scores)):
-        force[i] *= data.weights[i]
-    correlate(data.columns, own, force, gradient)
+        derivative[i] *= data.weights[i]
+    correlate(data.columns, own, derivative, gradient)
     for j in range(len(coef)):
         gradient[j] += penalty[j] * coef[j]
 
@@ -236,7 +236,7 @@ def take_steps(
     """Quasi-Newton steps of one model, in place; returns what the next step is predicted to gain."""
     p, n = len(coef), len(scores)
     step, before, old, image = vectors[0], vectors[1], vectors[2], vectors[3]
-    change, start, force, curvature = rows[0], rows[1], rows[2], rows[3]
+    change, start, derivative, curvature = rows[0], rows[1], rows[2], rows[3]
     predicted = find_step(inverse, gradient, step)
     for _ in range(most_steps):
         if not predicted > within * value:
@@ -253,7 +253,7 @@ def take_steps(
                 coef[j] = before[j] + reach * step[j]
             for i in range(n):
                 scores[i] = start[i] + reach * change[i]
-            find_gradient(data, own, penalty, coef, scores, curvature, force, gradient)
+            find_gradient(data, own, penalty, coef, scores, curvature, derivative, gradient)
             slope = dot(gradient, step)
             short = slope <= LARGEST_RISE * twice
             if short:
@@ -308,7 +308,7 @@ def preview(
     gradient, all_penalties, forced, curved = np.empty(p), np.empty(p), np.empty(n), np.empty(n)
     for j in range(q):
         all_penalties[j] = penalty[j]
-    force, curvature = rows[2], rows[3]
+    derivative, curvature = rows[2], rows[3]
     if len(new):
         slopes_of(data, at, forced, curved)
         for i in range(n):
@@ -331,7 +331,7 @@ def preview(
             own = columns[0]
             begin_removal(known, fitted, removed[m], coef[m], inverses[m])
             add_columns(columns, coef[m], own, scores[m])
-            find_gradient(data, own, all_penalties, coef[m], scores[m], curvature, force, gradient)
+            find_gradient(data, own, all_penalties, coef[m], scores[m], curvature, derivative, gradient)
         left = take_steps(
             data,
             own,
@@ -348,7 +348,7 @@ def preview(
         )
         values[m] = find_value(data, all_penalties, coef[m], scores[m])
         if renewed:
-            slopes_of(data, scores[m], force, curvature)
+            slopes_of(data, scores[m], derivative, curvature)
             for i in range(n):
                 curvature[i] *= weights[i]
             one = gain_of_one(columns, all_penalties, curvature, gradient, inverses[m])

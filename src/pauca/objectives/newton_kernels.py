@@ -106,7 +106,7 @@ def search_length(
     new: np.ndarray,
     there: np.ndarray,
     curvature: np.ndarray,
-    force: np.ndarray,
+    derivative: np.ndarray,
     gradient: np.ndarray,
 ) -> float:
     """All the way along the step if the slope there is small enough, else to where it is; 0 if no length will do."""
@@ -118,7 +118,7 @@ def search_length(
             new[j] = coef[j] + length * step[j]
         for i in range(len(scores)):
             there[i] = scores[i] + length * change[i]
-        find_gradient(data, data.columns[0], penalty, new, there, curvature, force, gradient)
+        find_gradient(data, data.columns[0], penalty, new, there, curvature, derivative, gradient)
         slope = dot(gradient, step)
         if SMOOTH_SLOPE * first <= slope <= -SMOOTH_RISE * first:
             return length
@@ -162,9 +162,9 @@ def minimise(
     q, n = columns.shape
     vectors, rows, spare = np.empty((5, q)), np.empty((4, n)), np.empty((q, q))
     step, new, gradient, slope, image = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    change, there, curvature, force = rows[0], rows[1], rows[2], rows[3]
+    change, there, curvature, derivative = rows[0], rows[1], rows[2], rows[3]
     own = columns[0]
-    find_gradient(data, own, penalty, coef, scores, curvature, force, gradient)
+    find_gradient(data, own, penalty, coef, scores, curvature, derivative, gradient)
     before, predicted = np.inf, 0.0
     most = min(most_steps, longest)
     for taken in range(most + 1):
@@ -173,7 +173,7 @@ def minimise(
             predicted = find_direction(hessian, gradient, spare, step)
             exact = not 0.0 <= predicted <= (CORRECTED_BELOW * before if renewed else np.inf)
         if exact:
-            find_hessian(data, curvature, penalty, there, force, hessian)
+            find_hessian(data, curvature, penalty, there, derivative, hessian)
             known = True
             predicted = find_direction(hessian, gradient, spare, step)
         if not 0.0 <= predicted < np.inf:
@@ -202,7 +202,7 @@ def minimise(
                 new,
                 there,
                 curvature,
-                force,
+                derivative,
                 gradient,
             )
             if length == 0.0:
@@ -223,8 +223,8 @@ def minimise(
                     scores[i] = there[i]
                 found[0], found[1] = value, 0.0
                 if cheap:
-                    slopes_of(data, scores, force, curvature)
-                    find_hessian(data, curvature, penalty, there, force, hessian)
+                    slopes_of(data, scores, derivative, curvature)
+                    find_hessian(data, curvature, penalty, there, derivative, hessian)
                 return AT_MINIMUM
             about = value
         if nothing_left:

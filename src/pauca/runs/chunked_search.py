@@ -218,13 +218,13 @@ def slopes_of_models(
         chosen = np.ascontiguousarray(Z[:, columns].T)
         for total, v, (coef, constant) in zip(totals, weights, states, strict=True):
             if len(coef):
-                force = _forces(loss, y[..., rows], chosen, coef, constant) * v[rows]
-                np.add(total, (force.reshape(-1, len(Z)) @ Z).reshape(total.shape), out=total)
+                weighted = _derivatives(loss, y[..., rows], chosen, coef, constant) * v[rows]
+                np.add(total, (weighted.reshape(-1, len(Z)) @ Z).reshape(total.shape), out=total)
         cross += (chosen[products] * of_all_rows[rows]) @ Z
     return (*totals, cross)
 
 
-def _forces(loss: Loss, y: np.ndarray, chosen: np.ndarray, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
+def _derivatives(loss: Loss, y: np.ndarray, chosen: np.ndarray, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Derivatives of the loss at some models, shape (T, C, rows)."""
     n_models, outputs, width = coef.shape
     scores = (coef.reshape(n_models * outputs, width) @ chosen).reshape(n_models, outputs, -1) + constant[:, :, None]

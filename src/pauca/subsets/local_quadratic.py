@@ -220,8 +220,10 @@ class LocalQuadratic:
     def slope(self) -> np.ndarray:
         """Minus the gradient, shape (C, d)."""
         objective = self._objective
-        force = self._rows.to_data(objective.smooth.derivative(self._rows.y, self._scores)) * objective.design.weights
-        slope = -objective.design.products(force)
+        weighted = (
+            self._rows.to_data(objective.smooth.derivative(self._rows.y, self._scores)) * objective.design.weights
+        )
+        slope = -objective.design.products(weighted)
         penalty = objective.penalty[self._features]
         slope[:, self._features] -= penalty * self._fit.coef[:, objective.free :]
         return slope
