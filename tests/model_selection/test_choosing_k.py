@@ -216,6 +216,25 @@ def test_a_first_minimum_is_not_the_end_while_larger_sizes_may_be_as_good(monkey
     assert error < first_error
 
 
+def test_classes_are_compared_further_too_unless_the_answer_is_a_constant(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 40))
+    y = X @ np.array([4.0] + 39 * [0.5]) + rng.logistic(size=150) > 0
+
+    def fitted(X, y, ridge):
+        model = SparseClassifier(cv=3, ridge=ridge).fit(X, y)
+        return model.k_, model.path_.choice.sizes.max()
+
+    size, largest = fitted(X, y, 0.01)
+    assert size > 20
+    assert largest == 40
+    rng = np.random.default_rng(19)
+    with pytest.warns(PaucaWarning, match="No feature clearly helps"):
+        assert fitted(rng.standard_normal((80, 40)), rng.random(80) < 0.5, 0.1) == (0, 20)
+    monkeypatch.setattr(rules, "WORTH_A_LOOK", np.inf)
+    assert fitted(X, y, 0.01)[1] == 20
+
+
 def test_sizes_that_may_be_as_good_count_only_if_something_may_be_gained():
     rng = np.random.default_rng(0)
     differences = rng.standard_normal((6, 50))

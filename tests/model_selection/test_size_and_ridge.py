@@ -441,20 +441,35 @@ def test_an_interrupt_in_the_folds_is_told(monkeypatch):
     assert "No size was scored on held-out rows before the interrupt" in model.summary()
 
 
+def losses_with_means(mean, spread=5.0):
+    """Losses on ten rows, with these means, that differ from size to size by far more than chance explains or less."""
+    mean = np.array(mean)
+    rows = spread * np.random.default_rng(0).standard_normal((len(mean), 10))
+    rows -= rows.mean(axis=1, keepdims=True)
+    return HeldOutLosses((mean[:, None] + rows)[None, None] / 10, np.full(10, 0.1))
+
+
 def test_a_size_whose_successors_are_worse_is_no_better_than_they_are():
     sizes = np.arange(8)
     mean = np.array([1.0, 0.6, 0.3, 0.5, 0.5, 0.5, 0.4, 0.4])
-    found = without_isolated_minima(mean, sizes, 2)
+    found = without_isolated_minima(losses_with_means(mean), sizes, 2)[0, 0]
     np.testing.assert_allclose(found[2], (0.3 + 0.5 + 0.5) / 3)  # low by luck
     np.testing.assert_allclose(found[[0, 1, 3, 4, 5, 6, 7]], mean[[0, 1, 3, 4, 5, 6, 7]])  # nothing worse follows
-    np.testing.assert_array_equal(without_isolated_minima(mean, sizes, 0), mean)
-    np.testing.assert_array_equal(without_isolated_minima(mean[[0, 2, 7]], sizes[[0, 2, 7]], 4), mean[[0, 2, 7]])
-    barred = without_isolated_minima(np.array([0.2, np.inf, 0.4]), np.array([1, 2, 3]), 4)
-    np.testing.assert_allclose(barred, [0.3, np.inf, 0.4])
-    rows = np.broadcast_to(mean[:, None] / 10, (1, 1, 8, 10)).copy()
-    losses = HeldOutLosses(rows, np.full(10, 0.1))
-    assert choose(losses, sizes, "best").place[2] == 2
-    assert choose(losses, sizes, "best", ahead=2).place[2] == 6
+    np.testing.assert_allclose(without_isolated_minima(losses_with_means(mean), sizes, 0)[0, 0], mean)
+    few = mean[[0, 2, 7]]
+    np.testing.assert_allclose(without_isolated_minima(losses_with_means(few), sizes[[0, 2, 7]], 4)[0, 0], few)
+    barred = losses_with_means([0.2, 0.0, 0.4])
+    barred.sums[0, 0, 1] = np.inf
+    np.testing.assert_allclose(without_isolated_minima(barred, np.array([1, 2, 3]), 4)[0, 0], [0.3, np.inf, 0.4])
+    assert choose(losses_with_means(mean), sizes, "best").place[2] == 2
+    assert choose(losses_with_means(mean), sizes, "best", ahead=2).place[2] == 6
+
+
+def test_what_is_no_chance_is_not_held_against_a_size():
+    """Two features leave half the loss of one on every row; with more, the models overfit."""
+    mean = [0.7, 0.53, 0.27, 0.5, 0.6, 0.7, 0.8]
+    assert choose(losses_with_means(mean, spread=0.02), np.arange(7), 0.25, ahead=4).place[2] == 2
+    assert choose(losses_with_means(mean), np.arange(7), "best", ahead=4).place[2] != 2
 
 
 def test_a_steep_curve_keeps_its_first_good_size():

@@ -226,7 +226,8 @@ class SurfaceSelection(Selection):
         """The choice among some sizes, and the size that must be well within them for the choice to be final.
 
         It is the smallest that is as good as the best, before a constant is compared. Where searches are quick, and the
-        rule has standard errors, it is the largest that may be as good: held-out losses may rise and fall again.
+        rule has standard errors, it is the largest that may be as good: held-out losses may rise and fall again. For
+        classes all are quick, and a choice that is a constant is left at that: noise would be taken for signal.
         """
         folds = self.scored_folds()
         if not folds:
@@ -236,12 +237,12 @@ class SurfaceSelection(Selection):
         comparison = Comparison(folds, sizes)
         comparison.be_careful(self.grid.n_added)
         comparison.bar(self._missing(sizes))
-        ahead = SIZES_AHEAD[self.problem.target.loss.classifies]
-        found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
+        classifies = self.problem.target.loss.classifies
+        found = choose(comparison.losses, comparison.sizes, self.rule, ahead=SIZES_AHEAD[classifies])
         grid = self.grid_on_all_rows()
         shown = None if grid.single else grid
-        looks_further = self._compares_pairs and swaps_suffice(self.whole)
-        judged = found.promising if looks_further else found.leading
+        worth_it = found.place[2] > 0 if classifies else swaps_suffice(self.whole)
+        judged = found.promising if self._compares_pairs and worth_it else found.leading
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
     def _missing(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
