@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import (
@@ -257,6 +258,22 @@ def test_what_inference_cannot_do_is_said(diabetes, tmp_path):
     model.save(tmp_path / "model.json")
     with pytest.raises(ValueError, match="needs the data of the fit"):
         pauca.load(tmp_path / "model.json").inference()
+
+
+def test_rows_of_the_fit_are_recognised(tumours, tmp_path):
+    X, y = tumours
+    model = SparseClassifier(k=2, ridge=0.01).fit(X, y)
+    found = model.evaluate(X.copy(), y.copy())
+    assert (found.rows, found.optimistic) == ("fit", True)
+    assert "These are the rows of the fit: figures are optimistic" in str(found)
+    model.report(tmp_path / "page.html", X, y, n_resamples=0)
+    assert "AUC (rows of the fit, optimistic)" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    unused = X.columns[~model.get_support()]
+    others = [X[:-1], X[::-1], X.assign(**{unused[0]: 0.0}), X.assign(**{unused[0]: "text"}), X.drop(columns=unused)]
+    for rows in others:
+        assert model.evaluate(rows, y.loc[rows.index]).rows == "test"
+    sparse_rows = csr_array(X.to_numpy())
+    assert SparseClassifier(k=1, ridge=0.01).fit(sparse_rows, y).evaluate(sparse_rows, y).rows == "fit"
 
 
 def test_test_rows_are_judged_as_scikit_learn_does(tumours):

@@ -20,6 +20,7 @@ from pauca import (
     SparseRegressor,
     __version__,
 )
+from pauca.report.formatting import whole_percent
 from pauca.report.size_explorer import score_text
 from pauca.results.choice import Choice
 
@@ -457,6 +458,24 @@ def test_an_error_that_reaches_beyond_all_is_said_to_end_there():
     assert score_text(choice, 1).replace("\N{NO-BREAK SPACE}", " ") == "91.6 % (± 17.6, at most 100 %)"
     error[1] = 0.05
     assert "at most" not in score_text(choice, 1)
+
+
+def test_shares_below_100_percent_are_never_called_so():
+    texts = [whole_percent(share) for share in (0.3512, 0.9949, 1 - 0.00428, 0.9994, 1 - 8.5e-8, 1.0, 1.25)]
+    said = [text.replace("\N{NO-BREAK SPACE}", " ") for text in texts]
+    assert said == ["35 %", "99 %", "99.6 %", "99.9 %", "nearly 100 %", "100 %", "125 %"]
+
+
+def test_a_rare_level_has_its_odds_lowered_by_less_than_all_of_them(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"exposed": rng.integers(0, 2, 4000), "age": rng.normal(size=4000)})
+    y = (X["exposed"] == 0) & (rng.random(4000) < 0.7)
+    y[np.flatnonzero(X["exposed"])[:15]] = True
+    model = SparseClassifier(k=1).fit(X, y)
+    model.report(tmp_path / "page.html", n_resamples=0)
+    ratio = float(np.exp(model.coef_.ravel()[model.support_[0]]))
+    assert 0.0005 < ratio < 0.005
+    assert f"{100 * (1 - ratio):.1f} % lower (ratio {ratio:.3g})" in words(tmp_path / "page.html")
 
 
 def test_large_categories_and_long_names_do_not_bury_the_page(tmp_path):

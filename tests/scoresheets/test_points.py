@@ -214,8 +214,22 @@ def test_a_sheet_of_a_raw_table_speaks_of_its_levels():
     assert next(line for line in sheet.lines if line.condition == "any other").points == 0
     assert "<th scope='rowgroup' rowspan='2'>site</th><td>is Lyon</td>" in sheet.to_html()
     for text in (sheet.summary(), sheet.to_html()):
+        assert "look up the nearest total of the table" in text
         assert "between two of the table lies between theirs" in text
         assert "if 1" not in text
+
+
+@pytest.mark.filterwarnings("ignore:The data are separable")
+def test_a_sheet_of_separable_data_says_so_and_names_the_level_that_separates_rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"site": ["Lyon"] * 5 + ["Paris"] * 195, "age": rng.normal(size=200)})
+    y = (X["age"] + rng.logistic(size=200) > 0.5) & (X["site"] == "Paris")
+    for ridge, separable in ((0.0, True), (0.01, False)):
+        sheet = SparseClassifier(k=2, ridge=ridge).fit(X, y).to_points(cv=None)
+        for text in (sheet.summary(), sheet.to_html(), sheet.pool[0].summary()):
+            assert (
+                "separable, at least in part (by site=Lyon), so the sizes of points mean little" in text
+            ) == separable
 
 
 def test_a_feature_that_is_cut_has_a_line_for_every_band_with_its_points():

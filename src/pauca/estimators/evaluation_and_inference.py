@@ -26,6 +26,7 @@ from pauca.estimators.refits_on_rows import (
     spread_of_draws,
     within_bounds,
 )
+from pauca.estimators.row_origin import origin
 from pauca.estimators.row_values import check_test_target
 from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
@@ -39,7 +40,6 @@ from pauca.results.evaluation import (
     FOLDS,
     NESTED,
     NESTED_SIZE,
-    TEST,
     Evaluation,
     evaluate_classes,
     evaluate_numbers,
@@ -157,7 +157,7 @@ class EvaluationMixin:
             raise ValueError(f"X and y must have the same number of rows: {len(scores)} and {len(y)}.")
         known = self._known_scores(offset, exposure, len(scores))
         part = np.zeros(len(scores)) if known is None else known
-        return self._evaluation(y, scores + part[:, None], TEST, threshold, offset=part)
+        return self._evaluation(y, scores + part[:, None], origin(self, X, y), threshold, offset=part)
 
     def _evaluate_fit(self, options: Mapping[str, Any], *, nested: bool) -> Evaluation:
         """The evaluation of models that were fitted without each fold, on its rows."""

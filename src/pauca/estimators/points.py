@@ -15,7 +15,7 @@ from pauca.results.summary import identifier_notes
 from pauca.runs.progress import phase
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet, of_raw_table
 from pauca.tables import TableEncoding
-from pauca.wording import column_names
+from pauca.wording import column_names, printable
 
 
 class PointsMixin:
@@ -97,7 +97,11 @@ class PointsMixin:
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
             ridge=self.ridge_,
         )
-        sheet = replace(sheet, warnings=tuple(identifier_notes(self.path_, self.k_)))
+        cautions = list(identifier_notes(self.path_, self.k_))
+        if self.path_[self.k_].diverged:
+            cautions.append(_separable(columns[data.weights > 0], problem.target.y[0][data.weights > 0], names))
+        pool = tuple(replace(one, warnings=tuple(cautions)) for one in sheet.pool)
+        sheet = replace(sheet, warnings=tuple(cautions), pool=pool)
         encoder = getattr(self, "encoder_", None)
         return sheet if encoder is None else self._for_raw_columns(sheet, encoder.encoding_, columns)
 
@@ -113,3 +117,15 @@ class PointsMixin:
             for one in (sheet, *sheet.pool)
         ]
         return replace(found[0], pool=tuple(found[1:]))
+
+
+def _separable(columns: np.ndarray, y: np.ndarray, names: list[str]) -> str:
+    """That points mean little where coefficients diverge, with the features that separate some rows by themselves."""
+    no, yes = columns[y < 0], columns[y > 0]
+    alone = (no.max(axis=0) <= yes.min(axis=0)) | (yes.max(axis=0) <= no.min(axis=0))
+    which = ", ".join(printable(name) for name, separates in zip(names, alone, strict=True) if separates)
+    by = f" (by {which})" if which else ""
+    return (
+        f"The data are separable, at least in part{by}, so the sizes of points mean little, and risks may be far too "
+        "close to 0 and 1 for new rows: fit the model with a ridge, such as ridge=0.001."
+    )

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.evaluation_and_inference import EvaluationMixin, check_test_rows
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.row_origin import origin
 from pauca.estimators.row_values import check_test_target
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import read_columns
 from pauca.ordinal.cumulative_logit import BoundCumulativeLogit
 from pauca.ordinal.probabilities import class_probabilities
-from pauca.results.evaluation import TEST, Evaluation, evaluate_classes
+from pauca.results.evaluation import Evaluation, evaluate_classes
 from pauca.runs.problem import LinearProblem
 from pauca.wording import plain
 
@@ -66,7 +67,7 @@ class OrdinalEvaluationMixin(EvaluationMixin):
         y, shares = check_test_target(y, classifies=True), self.predict_proba(X)
         if len(shares) != len(y):
             raise ValueError(f"X and y must have the same number of rows: {len(shares)} and {len(y)}.")
-        return self._evaluated(y, np.asarray(shares), TEST)
+        return self._evaluated(y, np.asarray(shares), origin(self, X, y))
 
     @shows_progress
     def report(  # type: ignore[override]

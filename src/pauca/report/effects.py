@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pauca.export.formula import Formula
-from pauca.report.formatting import MINUS, NONE, SPACE, Markup, percent, short_number, table, tag
+from pauca.report.formatting import MINUS, NONE, SPACE, Markup, short_number, table, tag, whole_percent
 from pauca.report.model_data import ModelData
 from pauca.results.data_summary import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
@@ -133,7 +133,7 @@ def _words(formula: Formula, change: float) -> str:
         return f"multiplied by {ratio_text(ratio)}"
     if ratio >= 2:
         return f"{ratio_text(ratio)} times as high"
-    return f"{percent(abs(ratio - 1), 0)} {'higher' if ratio >= 1 else 'lower'} (ratio {ratio_text(ratio)})"
+    return f"{whole_percent(abs(ratio - 1))} {'higher' if ratio >= 1 else 'lower'} (ratio {ratio_text(ratio)})"
 
 
 def ratio_text(ratio: float) -> str:
@@ -167,7 +167,7 @@ def _frequencies(data: ModelData) -> dict[str, str] | None:
     forced = {name: FORCED_IN for name, unit in unit_of.items() if int(unit) in path.forced}
     if data.stability is not None:
         shares = data.stability.frequency
-        return {name: percent(shares.get(unit, 0.0), 0) for name, unit in units.items()} | forced
+        return {name: whole_percent(shares.get(unit, 0.0)) for name, unit in units.items()} | forced
     folds = None if data.evaluation is None else data.evaluation.fold_choices
     if not folds:
         return None

@@ -37,6 +37,13 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{points(share, digits)}{SPACE}%" if math.isfinite(share) else NONE
 
 
+def whole_percent(share: float) -> str:
+    """A fraction as a whole percentage, with a digit or in words where it would be 100 % but is less: 99.6 %."""
+    if not 0.995 <= share < 1:
+        return percent(share, 0)
+    return percent(share, 1) if share < 0.9995 else f"nearly 100{SPACE}%"
+
+
 def points(share: float, digits: int = 1) -> str:
     """A fraction in percentage points, without the percent sign."""
     return f"{100 * share:z.{digits}f}".replace("-", MINUS)

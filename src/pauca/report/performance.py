@@ -7,7 +7,7 @@ from math import isfinite, log
 from pauca.report.drawing import Drawing, Margins
 from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
-from pauca.results.evaluation import Evaluation
+from pauca.results.evaluation import FIT, Evaluation
 from pauca.results.plots import BLUE, INK
 from pauca.statistics.classification_metrics import Calibration, ClassConfusion, Interval, Share
 
@@ -93,7 +93,7 @@ def _named(name: str, value: float) -> tuple[str, str]:
 
 def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
     """The main figures, for the top of the page."""
-    where = "test rows" if not found.n_folds else "held-out rows"
+    where = "rows of the fit" if found.rows == FIT else "held-out rows" if found.n_folds else "test rows"
     how = f"{where}, optimistic" if found.optimistic else where
     if found.concordance is not None:
         return [(f"concordance ({how})", f"{found.concordance.value:.3f}")]

@@ -21,6 +21,7 @@ from pauca.report.formatting import (
     table,
     tag,
     unbroken,
+    whole_percent,
 )
 from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
 from pauca.report.performance import headline_figures
@@ -285,7 +286,7 @@ def stability(data: ModelData) -> Markup:
 def _bar(share: float) -> Markup:
     width = f"width:{100 * min(max(share, 0.0), 1.0):.0f}%"
     bar = tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true")
-    return joined([bar, tag("span", percent(share, 0), class_="share")])
+    return joined([bar, tag("span", whole_percent(share), class_="share")])
 
 
 def alternatives(data: ModelData) -> Markup:

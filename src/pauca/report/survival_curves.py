@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pauca.report.drawing import Drawing, Margins, spread_labels, ticks
-from pauca.report.formatting import Markup, joined, percent, short_number, table, tag
+from pauca.report.formatting import Markup, joined, short_number, table, tag, whole_percent
 from pauca.results.plots import COLOURS
 
 # A baseline hazard is given at no more than so many times of events over all strata: a probability is then within what
@@ -74,7 +74,7 @@ def survival_content(curves: SurvivalCurves) -> Markup:
     heads = ["Group", "Rows", "Events"]
     heads += [f"Free of the event at {short_number(float(curves.times[place]))}" for place in (middle, end)]
     body = [
-        [label, str(size), str(events), *(f"{percent(float(row[place]), 0)}" for place in (middle, end))]
+        [label, str(size), str(events), *(f"{whole_percent(float(row[place]))}" for place in (middle, end))]
         for label, size, events, row in zip(curves.labels, curves.n_rows, curves.events, curves.seen, strict=True)
     ]
     drawn = joined(_drawing(curves, *size) for size in (("wide", 640, 340, 140), ("narrow", 343, 300, 96)))

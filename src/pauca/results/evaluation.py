@@ -28,7 +28,8 @@ from pauca.wording import aligned
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TEST, NESTED, NESTED_SIZE, FOLDS, CHOOSING = "test", "nested", "nested_size", "folds", "choosing"
+TEST, FIT, NESTED = "test", "fit", "nested"
+NESTED_SIZE, FOLDS, CHOOSING = "nested_size", "folds", "choosing"
 
 # A calibration curve has as many bins as there are so many rows for: the share of fewer says little.
 ROWS_OF_A_BIN = 20
@@ -41,11 +42,11 @@ class Evaluation:
 
     Attributes
     ----------
-    rows : {"test", "nested", "nested_size", "folds", "choosing"}
-        Where the rows come from: given for the purpose; held out of fits that chose everything anew; held out of fits
-        that chose all but the size anew, which was set by hand, as by ``at``; held out of fits
-        with a size and ridges that were set beforehand; held out of fits with the size and ridges that were chosen with
-        the help of these very rows, which is optimistic.
+    rows : {"test", "fit", "nested", "nested_size", "folds", "choosing"}
+        Where the rows come from: given for the purpose; given, but those of the fit, which is optimistic; held out of
+        fits that chose everything anew; held out of fits that chose all but the size anew, which was set by hand, as by
+        ``at``; held out of fits with a size and ridges that were set beforehand; held out of fits with the size and
+        ridges that were chosen with the help of these very rows, which is optimistic.
     n_rows : int
     n_folds : int
         How many folds held rows out; 0 for test rows.
@@ -115,8 +116,8 @@ class Evaluation:
 
     @property
     def optimistic(self) -> bool:
-        """Whether the rows had a part in choosing size or ridge."""
-        return self.rows == CHOOSING
+        """Whether the rows had a part in the fit, or in choosing size or ridge."""
+        return self.rows in {FIT, CHOOSING}
 
     @property
     def message(self) -> str:
@@ -124,6 +125,8 @@ class Evaluation:
         folds = f"{self.n_folds}-fold cross-validation"
         return {
             TEST: f"Measured on {self.n_rows} test rows. They must not be rows of the fit.",
+            FIT: f"Measured on {self.n_rows} rows. These are the rows of the fit: figures are optimistic, and new rows "
+            "will be predicted worse.",
             NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
             "ridge were chosen again without the rows that were then predicted.",
             NESTED_SIZE: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features and the ridge "

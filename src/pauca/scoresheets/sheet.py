@@ -314,9 +314,9 @@ class ScoreSheet:
             found.append(f"Points below zero are subtracted: they lower the risk of {printable(self.outcome)}.")
         if any(row.unit is not None for row in self.rows):
             found.append(
-                "Parts of a unit give parts of points: round the total. The risk of a total between two of the table "
-                "lies between theirs; totals below or above the table have a lower or higher risk than its ends. "
-                "A sheet with cuts has whole points by ranges of values."
+                "Parts of a unit give parts of points: look up the nearest total of the table. The risk of a total "
+                "between two of the table lies between theirs; totals below or above the table have a lower or higher "
+                "risk than its ends. A sheet with cuts has whole points by ranges of values."
             )
         return found
 

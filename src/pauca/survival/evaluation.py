@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.evaluation_and_inference import EvaluationMixin, check_test_rows
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.row_origin import origin
 from pauca.estimators.training_data import TrainingData
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import read_columns
-from pauca.results.evaluation import TEST, Evaluation
+from pauca.results.evaluation import Evaluation
 from pauca.runs.problem import LinearProblem
 from pauca.statistics.concordance import Concordance, NothingToCompare, concordance
 from pauca.statistics.event_calibration import EventCalibration
@@ -121,7 +122,7 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         target, scores = self._test_rows(X, y, event, time, entry, strata)
         risk = event_probabilities(self._baseline(), target["stratum"], scores, at)
         rows = Predicted(target, np.ones(len(target)), scores, risk, np.arange(len(target)))
-        return evaluate_survival(rows, TEST, at, self.ties)
+        return evaluate_survival(rows, origin(self, X, target), at, self.ties)
 
     @shows_progress
     def report(  # type: ignore[override]
