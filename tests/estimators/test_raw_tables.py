@@ -236,6 +236,18 @@ def test_what_cannot_be_encoded_is_refused_by_name():
         SparseRegressor(k=1, missing="median").fit(constant, y)
 
 
+def test_constant_numbers_of_which_some_are_missing_are_not_said_to_be_left_out():
+    frame, y = people(gaps=False)
+    gaps = np.arange(len(frame)) % 3 == 0
+    frame = frame[["age"]].assign(due=np.where(gaps, np.nan, 0.0), one=1.0)
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseRegressor(k=2, missing="category").fit(frame, y + 9 * gaps)
+    said = " ".join(str(one.message) for one in caught)
+    assert "The numbers of 'due' are constant, so only 'due is missing' can be used." in said
+    assert "Constant columns were left out: 'one'." in said
+    assert "due is missing" in model.path_.names(2)
+
+
 def test_transform_hands_on_the_chosen_columns():
     frame, y = people()
     model = SparseRegressor(k=2, missing="median").fit(frame, y)

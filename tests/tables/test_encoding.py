@@ -1,6 +1,7 @@
 """Reading raw tables and encoding them: levels, medians, every problem at once."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -81,13 +82,52 @@ def test_all_problems_are_told_at_once():
     message = str(caught.value)
     assert "dates or times in 'when', 'day', 'born'" in message
     assert "'id' (40 values)" in message
-    assert "text such as '?' in 'dose'" in message
+    assert "numbers mixed with other text in 'dose' ('?')" in message
     assert "neither numbers nor text in 'list'" in message
     assert "infinite values in 'area'" in message
     assert "'age' (3 rows): set missing='median'" in message
     assert "'fine'" not in message
     assert caught.value.columns == ["when", "day", "born", "id", "dose", "list", "area"]
     read_table(frame.drop(columns=caught.value.columns), "from_dtype", "median", "SparseRegressor")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_placeholders_among_numbers_are_told_in_one_line_with_code_that_works(frame):
+    n = 60
+    columns = {f"O{j}": [*(str(i % (7 + j)) for i in range(n - 2)), ".", "?"] for j in range(6)}
+    columns |= {
+        "many": [*(str(i / 7) for i in range(n - 1)), "never"],
+        "codes": [*(str(i % 5) for i in range(n - 1)), "."],
+        "grades": [*"abcdefghi" * 6, *"abcde", "?"],
+        "town": ["a", "b", " "] * 20,
+    }
+    X = frame(columns)
+    with pytest.raises(TableError) as caught:
+        read_table(X, "from_dtype", "median", "a table")
+    message = str(caught.value)
+    assert message.count("numbers mixed with other text") == 1
+    assert "in 'O0' ('.'), 'O1' ('.'), 'O2' ('.'), 'O3' ('.'), 'O4' ('.') and 2 more: make" in message
+    assert "blank text in 'town' (20 rows): make it missing" in message
+    assert caught.value.columns == [*(f"O{j}" for j in range(6)), "many", "town"]
+    code = re.search("To make text missing values: (.*), with missing=", message)[1]
+    scope = {"X": frame(columns), "np": np, "pl": pl}
+    exec(code, scope)
+    found = {one.name: one for one in read_table(scope["X"], "from_dtype", "median", "a table").columns}
+    assert np.flatnonzero(found["O5"].missing).tolist() == [n - 2, n - 1]
+    assert found["many"].numbers is not None
+    assert found["codes"].levels == [".", "0", "1", "2", "3", "4"]
+    assert found["town"].levels == ["a", "b"]
+    # What is said to be a category is one, whatever its levels.
+    read_table(X, caught.value.columns, "error", "a table")
+    # Of many columns no list is told.
+    wide = frame({f"O{j}": columns["O0"] for j in range(24)})
+    with pytest.raises(TableError, match="19 more") as caught:
+        read_table(wide, "from_dtype", "median", "a table")
+    code = re.search("To make text missing values: (.*), with missing=", str(caught.value))[1]
+    scope = {"X": wide, "np": np, "pl": pl}
+    exec(code, scope)
+    assert len(code) < 80
+    assert all(one.numbers is not None for one in read_table(scope["X"], "from_dtype", "median", "a table").columns)
 
 
 def test_text_that_is_numbers_is_numbers():

@@ -56,7 +56,11 @@ def fit_warnings(
     assert history is not None
     constant = [] if fitted.usable.all() else column_names(path.column_names, np.flatnonzero(~fitted.usable))
     if fitted.table is not None:
-        constant = [*fitted.table.constant, *constant]
+        marked = fitted.table.only_marked(fitted.usable)
+        if marked:
+            marks = quoted([f"{name} is missing" for name in marked])
+            yield f"The numbers of {quoted(marked)} are constant, so only {marks} can be used."
+        constant = [*fitted.table.constant, *(name for name in constant if name not in marked)]
         yield from fitted.table.warnings(model.support)
     yield from in_the_model(path.column_names, path.identifiers_in(size))
     if constant:

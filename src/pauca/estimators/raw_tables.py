@@ -14,6 +14,7 @@ from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
+from pauca.tables.encoding import MISSING as MARK
 from pauca.tables.encoding import NUMBER
 from pauca.tables.raw_columns import UnreadableColumn, is_frame
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
@@ -95,6 +96,15 @@ class FitTable:
         if self.encoding is None:
             return []
         return [one.name for one in self.encoding.columns if not one.terms and not one.copies]
+
+    def only_marked(self, usable: np.ndarray) -> list[str]:
+        """Raw columns whose numbers are constant, while it can be used that some are missing."""
+        if self.encoding is None:
+            return []
+        terms = self.encoding.terms
+        marked = {terms[place].raw for place in np.flatnonzero(usable) if terms[place].kind == MARK}
+        constant = [terms[place] for place in np.flatnonzero(~usable)]
+        return [one.raw for one in constant if one.kind == NUMBER and one.raw in marked]
 
     def noun(self, constraints: ConstraintParser) -> str | None:
         """What a size counts: of a raw table its columns, whatever they became."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pauca.tables.raw_columns import THOUSANDS, RawColumn, is_formatted, parsed_share
 from pauca.wording import NAMES_SHOWN, quoted
 
@@ -18,6 +20,17 @@ MOST_DECLARED_LEVELS = 1000
 
 # Text of which so many levels are numbers is a column of numbers with something else in it.
 MOSTLY_NUMBERS = 0.8
+
+# What people write for values that they do not have, in lower case and without spaces around.
+PLACEHOLDERS = {"", ".", "..", "?", "-", "--", "na", "n/a", "n.a.", "#n/a", "null", "missing", "unknown"}
+
+# Text of so many different numbers and nothing else but placeholders is numbers. Fewer may well be codes, as 0, 1 and
+# 2, or answers on a scale of up to five points, which are right as categories with a level for what is not known.
+LEAST_NUMBERS = 6
+
+# Code to paste lists no more kinds of text among numbers than these, and fewer columns than these.
+MOST_REPLACED = 10
+MOST_COLUMNS_IN_CODE = 20
 
 
 class TableError(ValueError):
@@ -41,33 +54,49 @@ class Problems:
     dates: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     crowded: list[str] = field(default_factory=list)
-    part_numbers: dict[str, str] = field(default_factory=dict)
+    part_numbers: dict[str, list[str]] = field(default_factory=dict)
+    blank: dict[str, list[str]] = field(default_factory=dict)
+    """Levels that are no more than spaces, by column."""
     formatted: dict[str, str] = field(default_factory=dict)
     infinite: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
     most_levels: dict[str, int] = field(default_factory=dict)
     """How many levels a crowded column may have: text a few, at most half as many as rows, and declared ones more."""
+    frame: str = ""
+    """The library of a table with named columns, "pandas" or "polars", for which code is told."""
 
     def unreadable(self, name: str, kind: str) -> None:
         """Note a column that is neither numbers nor text."""
         (self.dates if kind == "date" else self.others).append(name)
 
     def check_levels(self, column: RawColumn) -> None:
-        """Note a column of text with too many levels to be a category, or with levels that are formatted numbers."""
+        """Note a column of text with levels that are formatted numbers, too many, or numbers and what is none."""
         count = len(column.levels)
+        odd = [str(level) for level in column.levels if not parsed_share([level])] if column.is_text else []
+        if odd and count - len(odd) >= LEAST_NUMBERS and all(_is_placeholder(level) for level in odd):
+            self.part_numbers[column.name] = odd
+            return
         if column.is_text and count > FEW_LEVELS:
             formatted = [str(level) for level in column.levels if is_formatted(level)]
-            numbers = sum(bool(parsed_share([level])) or is_formatted(level) for level in column.levels)
-            if formatted and parsed_share(column.levels) < MOSTLY_NUMBERS <= numbers / count:
+            numbers = count - len(odd) + sum(map(is_formatted, odd))
+            if formatted and count - len(odd) < MOSTLY_NUMBERS * count <= numbers:
                 self.formatted[column.name] = formatted[0]
                 return
         most = max(FEW_LEVELS, min(MOST_LEVELS, len(column) // 2)) if column.is_text else MOST_DECLARED_LEVELS
         if count <= most:
+            blank = [level for level in odd if not level.strip()]
+            if blank:
+                self.blank[column.name] = blank
+                places = [column.levels.index(level) for level in blank]
+                rows = np.isin(column.codes, places)  # type: ignore[arg-type]
+                self.described[column.name] = _rows(int(np.count_nonzero(rows)))
             return
-        if column.is_text and parsed_share(column.levels) >= MOSTLY_NUMBERS:
-            odd = next(level for level in column.levels if not parsed_share([level]))
-            (self.formatted if is_formatted(odd) else self.part_numbers)[column.name] = str(odd)
+        if column.is_text and count - len(odd) >= MOSTLY_NUMBERS * count:
+            if is_formatted(odd[0]):
+                self.formatted[column.name] = odd[0]
+            else:
+                self.part_numbers[column.name] = odd
         else:
             self.crowded.append(column.name)
             self.most_levels[column.name] = most
@@ -88,8 +117,17 @@ class Problems:
                 f"categories, combine them into at most {most:,}{or_declare if most < MOST_DECLARED_LEVELS else ''}; "
                 "free text needs a vectoriser, identifiers are best left out"
             )
-        for name, odd in self.part_numbers.items():
-            found.append(f"numbers mixed with text such as {odd!r} in {name!r}: make these missing values")
+        if self.part_numbers:
+            self.described |= {name: repr(odd[0]) for name, odd in self.part_numbers.items()}
+            found.append(
+                f"numbers mixed with other text in {self._listed(list(self.part_numbers))}: make that text missing "
+                "values, or give columns of codes the dtype category (in a shell: --categories)"
+            )
+        if self.blank:
+            found.append(
+                f"blank text in {self._listed(list(self.blank))}: make it missing values, or give the column the dtype "
+                "category (in a shell: --categories)"
+            )
         if self.formatted:
             self.described |= {name: repr(example) for name, example in self.formatted.items()}
             unclear = next((example for example in self.formatted.values() if THOUSANDS.fullmatch(example)), "")
@@ -112,14 +150,15 @@ class Problems:
     @property
     def columns(self) -> list[str]:
         """All columns with a problem other than missing values."""
-        return [*self.dates, *self.crowded, *self.part_numbers, *self.formatted, *self.others, *self.infinite]
+        text = [*self.crowded, *self.part_numbers, *self.blank, *self.formatted]
+        return [*self.dates, *text, *self.others, *self.infinite]
 
     def raise_if_any(self, owner: str) -> None:
         """Raise an error that tells all problems, if there are any."""
         sentences, columns = self.sentences(), self.columns
         messages = list(sentences)
         if self.missing:
-            self.described |= {name: f"{n:,} row{'' if n == 1 else 's'}" for name, n in self.missing.items()}
+            self.described |= {name: _rows(n) for name, n in self.missing.items()}
             messages.append(
                 f"missing values in {self._listed(list(self.missing))}: set missing='median' to fill them in, "
                 "missing='category' to make them a category of their own, or leave out those rows"
@@ -127,10 +166,33 @@ class Problems:
         if not messages:
             return
         message = f"{owner} cannot use the table as it is:\n" + "".join(f"- {sentence}.\n" for sentence in messages)
-        if columns:
-            message += f"To leave columns out: X.drop(columns={columns!r})" if len(columns) < 20 else ""
+        message += self._replacement()
+        if columns and len(columns) < MOST_COLUMNS_IN_CODE:
+            message += f"To leave columns out: X.drop(columns={columns!r})"
         raise TableError(message.rstrip(), sentences, columns, dict(self.missing))
+
+    def _replacement(self) -> str:
+        """Code that makes missing values of text that stands for them; empty where there is none to tell."""
+        given = self.part_numbers | self.blank
+        texts = sorted({text for odd in given.values() for text in odd})
+        if not texts or len(texts) > MOST_REPLACED or not self.frame:
+            return ""
+        names = list(given) if len(given) < MOST_COLUMNS_IN_CODE else []
+        if self.frame == "polars":
+            code = f"X = X.with_columns(pl.col({names or 'pl.String'}).replace({texts!r}, None))"
+        else:
+            target = f"X[{names!r}]" if names else "X"
+            code = f"{target} = {target}.replace({texts!r}, np.nan)"
+        return f"To make text missing values: {code}, with missing='median' or 'category'.\n"
 
     def _listed(self, names: Sequence[str]) -> str:
         shown = ", ".join(f"{name!r} ({self.described[name]})" for name in names[:NAMES_SHOWN])
         return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")
+
+
+def _is_placeholder(level: str) -> bool:
+    return level.strip().lower() in PLACEHOLDERS
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"

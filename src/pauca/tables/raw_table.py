@@ -62,7 +62,7 @@ def read_table(X: Any, categorical_features: Any, missing: str, owner: str) -> R
     names = names_of(X)
     shown = names or [f"x{j}" for j in range(X.shape[1])]
     declared = declared_categories(categorical_features, names, len(shown))
-    columns, problems = [], Problems()
+    columns, problems = [], Problems(frame=_library(X) if names else "")
     for j, name in enumerate(shown):
         try:
             column = read_column(column_at(X, j), name, as_category=j in declared)
@@ -81,6 +81,10 @@ def read_table(X: Any, categorical_features: Any, missing: str, owner: str) -> R
             problems.missing[name] = n_missing
     problems.raise_if_any(owner)
     return RawTable(columns, names is not None)
+
+
+def _library(X: Any) -> str:
+    return "polars" if hasattr(X, "to_series") else "pandas"
 
 
 def names_of(X: Any) -> list[str] | None:
