@@ -232,7 +232,7 @@ def test_an_importance_is_found_where_the_first_step_overflows():
     given = {"ridge": 0.1, "standardize": False, "loss": "tweedie"}
     model = pauca.SparseRegressor(k=2, **given).fit(X, [0.0, 2.0, 7.0])
     without = pauca.SparseRegressor(k=1, never=[0], **given).fit(X, [0.0, 2.0, 7.0])
-    # Of columns of 1e12 beside a ridge how far a refit gets depends on the processor's rounding: by 1e-16 or by a tenth.
+    # Of columns of 1e12 beside a ridge, how far a refit gets depends on the processor's rounding: to 1e-16 or a tenth.
     assert model.path_[2].importance[0] == pytest.approx(without.objective_ - model.objective_, rel=0.2)
 
 
