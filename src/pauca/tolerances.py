@@ -4,6 +4,11 @@ What changes an answer only by rounding is here. What decides how far a search l
 say) belongs to the method or subset that looks, beside the evidence for its value.
 """
 
+import sys
+
+TINY = sys.float_info.min
+"""Keeps what is divided by it, or must be above zero, from being zero."""
+
 LINE_SEARCH_SLACK = 4e-15
 """A line search takes a step whose value is above the best by no more than this share of it.
 

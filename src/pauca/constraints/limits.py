@@ -126,12 +126,18 @@ class Limits:
             return False
         return self.kind is None or self.most is None or bool(np.all(self._counts(chosen) <= self.most))
 
+    @property
+    def divisors(self) -> np.ndarray | None:
+        """What gains are divided by to compare them: prices, none of them zero; None without prices."""
+        if self.price is None:
+            return None
+        floor = FREE_COST_SHARE * float(self.price.max()) or 1.0
+        return np.maximum(self.price, floor)
+
     def per_price(self, gains: np.ndarray, units: Sequence[int] | slice = slice(None)) -> np.ndarray:
         """Gains, or losses, divided by the prices of their ``units``."""
-        if self.price is None:
-            return gains
-        floor = FREE_COST_SHARE * float(self.price.max()) or 1.0
-        return gains / np.maximum(self.price, floor)[units]
+        divisors = self.divisors
+        return gains if divisors is None else gains / divisors[units]
 
     def key(self) -> tuple[Any, ...]:
         """A key that differs between different limits."""

@@ -111,7 +111,9 @@ class SurfaceSelection(Selection):
         if budget.time_limit is None or isinstance(run.method, Forward):
             return run.advance(goal, budget)
         deadline = time.monotonic() + budget.time_limit
-        forward = self._forward.setdefault(run, SearchRun(Forward(), run.design, run.subset.restarted()))
+        if run not in self._forward:
+            self._forward[run] = SearchRun(Forward(), run.design, run.subset.restarted())
+        forward = self._forward[run]
         quick = forward.advance(goal, replace(budget, time_limit=FORWARD_SHARE * budget.time_limit))
         left = 0.0 if quick.stop in STOPPED_BY_USER else max(0.0, deadline - time.monotonic())
         history = run.advance(goal, replace(budget, time_limit=left))

@@ -12,6 +12,7 @@ from pauca.objectives.compiled_refits import preview_compiled
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Accuracy
 from pauca.solvers.quasi_newton import correct_inverses
+from pauca.tolerances import TINY
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
 LARGEST_RISE = 0.25
@@ -31,8 +32,6 @@ BATCH_INVERSE_NUMBERS = 1 << 20
 # Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
 # the steps, and those of many models more memory than all else.
 LONG_SCORES = 1 << 17
-
-TINY = float(np.finfo(float).tiny)
 
 NO_COLUMNS, NO_PENALTY, NO_POSITIONS = np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.intp)
 

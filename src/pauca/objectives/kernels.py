@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pauca.losses.kernels import compiled, is_finite, loss_of, slopes_of, weigh
-from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS, TINY
+from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS
+from pauca.tolerances import TINY
 
 
 class Data(NamedTuple):

@@ -12,7 +12,7 @@ from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_lines import CompiledSearch, Lines
-from pauca.tolerances import TIED_WITHIN
+from pauca.tolerances import TIED_WITHIN, TINY
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 17
@@ -43,9 +43,6 @@ TRUSTED_BELOW = 0.3
 # Without a bound on how fast the curvature changes, candidates are passed over if even this many times what the local
 # quadratic predicts would not make them the best.
 SAFETY_FACTOR = 4.0
-
-
-TINY = float(np.finfo(float).tiny)
 
 
 class CoordinateSearch:

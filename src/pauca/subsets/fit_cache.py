@@ -26,6 +26,7 @@ from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.fit_records import Fit, Preview, PreviewsTogether, Solution, inverse_of
 from pauca.subsets.standardized_columns import ColumnCache, few_at_a_time
+from pauca.tolerances import TINY
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
@@ -67,8 +68,6 @@ PREVIEWS_OF_A_MODEL = 16
 
 # Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
-
-TINY = float(np.finfo(float).tiny)
 
 V = TypeVar("V")
 

@@ -292,9 +292,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
         curvature = quadratic.exact_own()[0] if slack is None else quadratic.own[0][0, :, 0, 0]
         likely = None if slack is None else slack * self._cache.calibration_near(self._fit) * quadratic.own_gains()
-        price = None if self.limits.price is None else self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
-        return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
+        return AdditionScores(search.best_gains(slope, curvature, self.limits.divisors, likely, count), exact=True)
 
     def _preview_gains(self, addable: np.ndarray, slack: float | None, count: int) -> np.ndarray:
         """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely.
@@ -352,10 +351,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         quadratic, objective = cache.quadratic(fit), self.objective
         if objective.smooth.narrow and objective.units.single and objective.n_outputs == 1:
             slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
-            price = None if limits.price is None else limits.per_price(np.ones(len(addable))) ** -1
             likely = SLACK * cache.calibration_near(fit) * quadratic.own_gains()
             search = cache.coordinate_search(fit)
-            gains = limits.per_price(search.best_gains(slope, quadratic.own[0][0, :, 0, 0], price, likely, most))
+            gains = search.best_gains(slope, quadratic.own[0][0, :, 0, 0], limits.divisors, likely, most)
+            gains = limits.per_price(gains)
             return {unit: float(gains[unit]) for unit in highest_scores(np.where(gains > 0, gains, -np.inf), most)}
         gains = np.where(addable, limits.per_price(cache.calibration * quadratic.refit_gains), -np.inf)
         units = highest_scores(gains, most)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pauca.subsets.fit_cache import TINY, FitCache
+from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit, Preview, Solution
+from pauca.tolerances import TINY
 
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4
