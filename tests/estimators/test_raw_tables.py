@@ -356,6 +356,21 @@ def test_identifiers_in_the_model_are_told_wherever_it_is_read(tmp_path):
     assert "looks like an identifier: unless" in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_a_feature_that_explains_nearly_all_is_told_wherever_the_model_is_read(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
+    y = X["a"] + rng.normal(size=90)
+    grams = X.assign(grams=28.35 * y + 0.1 * rng.normal(size=90))
+    given, chosen = SparseRegressor(k=2).fit(grams, y), SparseRegressor(k=range(3)).fit(grams, y)
+    given.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "'grams' alone explains 100.0 % on rows of the fit" in given.summary()
+    assert "alone explains 100.0 % on rows of the fit: make sure that it is known before the target is" in page
+    assert "'grams' alone explains 100.0 % on rows held out" in chosen.summary()
+    for model in (given.at(0), SparseRegressor(k=1).fit(X, y), SparseRegressor(k=2, never=["grams"]).fit(grams, y)):
+        assert "alone explains" not in model.summary()
+
+
 def test_warnings_are_about_the_chosen_model():
     """A column that depends on all others is no combination of the one that is chosen, unless it is a copy."""
     rng = np.random.default_rng(0)

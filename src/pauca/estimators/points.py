@@ -11,7 +11,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.fitted_base import shows_progress
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
-from pauca.results.summary import identifier_notes
+from pauca.results.summary import cautions
 from pauca.runs.progress import phase
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet, of_raw_table
 from pauca.tables import TableEncoding
@@ -97,11 +97,11 @@ class PointsMixin:
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
             ridge=self.ridge_,
         )
-        cautions = list(identifier_notes(self.path_, self.k_))
+        warned = list(cautions(self.path_, self.k_))
         if self.path_[self.k_].diverged:
-            cautions.append(_separable(columns[data.weights > 0], problem.target.y[0][data.weights > 0], names))
-        pool = tuple(replace(one, warnings=tuple(cautions)) for one in sheet.pool)
-        sheet = replace(sheet, warnings=tuple(cautions), pool=pool)
+            warned.append(_separable(columns[data.weights > 0], problem.target.y[0][data.weights > 0], names))
+        pool = tuple(replace(one, warnings=tuple(warned)) for one in sheet.pool)
+        sheet = replace(sheet, warnings=tuple(warned), pool=pool)
         encoder = getattr(self, "encoder_", None)
         return sheet if encoder is None else self._for_raw_columns(sheet, encoder.encoding_, columns)
 

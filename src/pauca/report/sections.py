@@ -30,7 +30,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
-from pauca.results.summary import MOST_IN_GROUP, fewer_text, identifier_notes, notes_on_score, thresholds_text
+from pauca.results.summary import MOST_IN_GROUP, cautions, fewer_text, notes_on_score, thresholds_text
 from pauca.runs.run import Stop
 from pauca.version import __version__
 from pauca.wording import FORCED_IN, held_at_bound
@@ -57,7 +57,7 @@ def header(data: ModelData, title: str) -> Markup:
         *(tag("p", text) for text in _rows_used(data)),
         tag("dl", cards, class_="cards"),
         *(tag("p", text) for text in _reason(data)),
-        *(tag("p", text) for text in identifier_notes(data.path, data.size)),
+        *(tag("p", text) for text in cautions(data.path, data.size)),
     )
 
 

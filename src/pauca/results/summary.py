@@ -49,7 +49,33 @@ def notes_on_score(path: Path) -> Iterator[str]:
         yield f"{choice.scoring} is that of class {classes[choice.scored_class]!r}."
 
 
-def identifier_notes(path: Path, size: int) -> Iterator[str]:
+# A single feature that explains this share may be the target in another form. In 817 tables of textbooks most pairs of
+# numbers with such a squared correlation, 0.98, are one quantity twice: grams and ounces, totals and parts, dates.
+NEARLY_ALL = 0.98
+
+
+def cautions(path: Path, size: int) -> Iterator[str]:
+    """Why a model may be worth less on new rows than it seems: it uses an identifier, or the target in another form."""
+    yield from _identifiers(path, size)
+    yield from _all_by_one(path, size)
+
+
+def _all_by_one(path: Path, size: int) -> Iterator[str]:
+    """That one feature alone explains nearly all."""
+    if not size or 1 not in path.sizes or not _has_share(path):
+        return
+    (unit,), choice = path[1].units.tolist(), path.choice
+    place = choice.position(1) if choice is not None and choice.scored and choice.scoring == EXPLAINED else None
+    share = path.explained(1) if choice is None or place is None else float(choice.mean[place])
+    if unit in path[size].units and share >= NEARLY_ALL:
+        where = "of the fit" if place is None else "held out"
+        yield (
+            f"{quoted([path.unit_name(unit)])} alone explains {100 * share:.1f} % on rows {where}: make sure that it "
+            "is known before the target is, and is not the target in another form."
+        )
+
+
+def _identifiers(path: Path, size: int) -> Iterator[str]:
     """What a model that uses an identifier is worth on new rows."""
     found = path.identifiers_in(size)
     if found:
@@ -144,7 +170,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield path.choice.comparison(size, how)
     yield from notes_on_score(path)
-    yield from identifier_notes(path, size)
+    yield from cautions(path, size)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message_for(size, how)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
