@@ -1,4 +1,4 @@
-"""Small products run on one thread of the BLAS, and every fit leaves the user's number as it was."""
+"""Products have one thread of the BLAS, large ones by shares of rows, and fits leave the user's number as it was."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -7,19 +7,21 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, threads
+from pauca.design.dense import DenseDesign
 from pauca.estimators import fit_warnings
 from pauca.losses import LogLoss
-from pauca.threads import LARGE_PRODUCT, blas_threads
+from pauca.threads import LEAST_SHARE, blas_threads
 
 
 def counts():
     return [library.num_threads for library in ThreadpoolController().select(user_api="blas").lib_controllers]
 
 
-def counts_of_a_large_product():
-    with blas_threads.single(), blas_threads.many(LARGE_PRODUCT):
-        return counts()
+def shares(numbers):
+    """The rows of each share of work on 100 rows."""
+    with blas_threads.single():
+        return blas_threads.over_rows(lambda rows: (rows.start, rows.stop), 100, numbers)
 
 
 @pytest.fixture
@@ -31,19 +33,47 @@ def of_user():
         yield before
 
 
-def test_small_products_have_one_thread_and_large_ones_those_of_the_user(of_user):
+def test_large_products_are_shared_by_as_many_threads_as_the_user_allows(of_user):
+    halves = [(0, 50), (50, 100)]
     with blas_threads.single():
         assert set(counts()) == {1}
-        with blas_threads.many(LARGE_PRODUCT):
-            assert counts() == of_user
-        with blas_threads.many(LARGE_PRODUCT - 1):
-            assert set(counts()) == {1}
+        assert shares(2 * LEAST_SHARE) == shares(100 * LEAST_SHARE) == halves
+        assert shares(2 * LEAST_SHARE - 1) == [(0, 100)]
         with blas_threads.single():
             assert set(counts()) == {1}
-        with ThreadPoolExecutor(1) as pool:
-            assert set(pool.submit(counts_of_a_large_product).result()) == {1}
+        with ThreadPoolExecutor(1) as pool:  # of a fit in another thread, all of whose threads are taken
+            assert pool.submit(shares, 2 * LEAST_SHARE).result() == [(0, 100)]
         assert set(counts()) == {1}
+        with pytest.raises(ZeroDivisionError):
+            blas_threads.over_rows(lambda rows: 1 // (50 - rows.start), 100, 2 * LEAST_SHARE)
     assert counts() == of_user
+    with threadpool_limits(1, user_api="blas"):
+        assert shares(100 * LEAST_SHARE) == [(0, 100)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["C", "F", "float32", "far from zero"])
+def test_products_by_shares_are_those_of_all_rows(of_user, monkeypatch, kind, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((41, 7)) + (1e7 if kind == "far from zero" else 0.0)
+    X = np.asarray(X, order="F" if kind == "F" else "C", dtype=np.float32 if kind == "float32" else np.float64)
+    design = DenseDesign(X, rng.dirichlet(np.ones(41)) if weighted else np.full(41, 1 / 41), center=True)
+    left, target, some = rng.standard_normal((3, 41)), rng.standard_normal(41), np.array([4, 1])
+    found = []
+    for least_share in (LEAST_SHARE, 1):
+        monkeypatch.setattr(threads, "LEAST_SHARE", least_share)
+        with blas_threads.single():
+            found.append([design.products(left), design.correlate(target), design.gram(some), design.gram([2])])
+    z = (X - design.mean) / design.spread
+    for whole, shared, direct in zip(*found, by_definition(z, design.weights, left, target, some), strict=True):
+        np.testing.assert_allclose(shared, whole, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(shared, direct, rtol=0, atol=1e-7)
+
+
+def by_definition(z, weights, left, target, some):
+    """The products by standardised columns."""
+    gram = z.T @ (weights[:, None] * z)
+    return left @ z, (weights * target) @ z, gram[some], gram[[2]]
 
 
 def test_overlapping_fits_leave_the_setting_as_it_was(of_user):

@@ -1,24 +1,26 @@
-"""How many threads the BLAS takes: one for small products, as many as the user allows for large ones.
+"""Threads of a fit: one for the BLAS, and for large products as many shares of the rows at a time as the user allows.
 
-Threads that wait for the next small product spin, and take longer to start than it takes: fits of small tables were
-three to nine times slower with two threads than with one.
+Threads of the BLAS that wait for the next small product spin, and take longer to start than it takes: fits of small
+tables were three to nine times slower with two of them than with one. On a busy machine they wait for each other within
+large products too: of 20,000 x 300 a fit took eight times the processor time. Shares of the rows wait for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from threading import Lock, get_ident
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Products that take less time than reading so many numbers, some ten milliseconds, have one thread: others that have
-# done their share of a product go on turning for a while, and on a busy machine are waited for. With a fourth of this,
-# searches of 1500 x 3000 took two to five times the processor time of one thread.
-LARGE_PRODUCT = 1 << 24
+# A share of a product takes at least as long as reading so many numbers, some two milliseconds: ten times what it takes
+# to start a thread.
+LEAST_SHARE = 1 << 21
 
-_NOTHING = nullcontext()
+T = TypeVar("T")
 
 
 class BlasThreads:
@@ -35,22 +37,25 @@ class BlasThreads:
         self._owner: int | None = None
         self._depth = 0
 
-    def single(self) -> AbstractContextManager[None]:
-        """A context of small products: one thread."""
+    def single(self) -> _Single:
+        """A context in which every product has one thread."""
         return _Single(self)
 
-    def many(self, numbers: float) -> AbstractContextManager[None]:
-        """A product within ``single``, which takes as long as reading so many: on the user's threads if it is large."""
-        small = numbers < LARGE_PRODUCT or self._owner != get_ident()
-        return _NOTHING if small else self._of_many()
+    def over_rows(self, work: Callable[[slice], T], n_rows: int, numbers: float) -> list[T]:
+        """What ``work`` makes of shares of the rows, one of which is all of them unless the work is large.
 
-    @contextmanager
-    def _of_many(self) -> Iterator[None]:
-        self._set(single=False)
-        try:
-            yield
-        finally:
-            self._set(single=True)
+        It takes as long as reading so many ``numbers``. Shares are worked on at the same time within ``single``, as the
+        user allows; elsewhere the BLAS has threads of its own.
+        """
+        allowed = max(self._of_user, default=1) if self._owner == get_ident() else 1
+        count = min(allowed, int(numbers / LEAST_SHARE), n_rows)
+        if count < 2:
+            return [work(slice(0, n_rows))]
+        ends = np.linspace(0, n_rows, count + 1).astype(int).tolist()
+        first, *others = [slice(start, end) for start, end in pairwise(ends)]
+        with ThreadPoolExecutor(count - 1) as pool:
+            later = [pool.submit(work, share) for share in others]
+            return [work(first), *(share.result() for share in later)]
 
     def _enter(self) -> bool:
         """Whether this thread sets the numbers."""

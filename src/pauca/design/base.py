@@ -202,7 +202,7 @@ class StandardisedColumns(ABC):
         return block
 
 
-def row_blocks(n_rows: int, width: int, numbers: int) -> Iterator[slice]:
-    """Slices that split ``n_rows`` into blocks of ``width`` columns with about so many ``numbers``."""
+def row_blocks(end: int, width: int, numbers: int, first: int = 0) -> Iterator[slice]:
+    """Slices that split rows from ``first`` to ``end`` into blocks of ``width`` columns with so many ``numbers``."""
     step = max(1, numbers // max(1, width))
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+    return (slice(start, min(start + step, end)) for start in range(first, end, step))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +22,9 @@ LARGEST_MOMENT_RATIO = 1e4
 
 # Rows for an estimate of correlations; of fewer rows all are taken.
 SAMPLED_ROWS = 2048
+
+
+T = TypeVar("T")
 
 
 class DenseDesign(StandardisedColumns):
@@ -58,11 +60,7 @@ class DenseDesign(StandardisedColumns):
             weighted, product = self._known[1], self._known[2].copy()
         else:
             weighted = self._weighted(target)
-            with self._threads(1):
-                if self._raw:
-                    product = weighted @ self._X
-                else:
-                    product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+            product = self._times_columns(weighted)
         if not self._means_dominate:
             product -= np.add.reduce(weighted) * self.mean
         product *= self._inverse_spread
@@ -74,10 +72,12 @@ class DenseDesign(StandardisedColumns):
         features = np.asarray(features, dtype=np.intp)
         if self._parts is not None:
             return self._gram_of_parts(*self._parts, features)
-        product = None
-        leftover = np.zeros(len(features))
-        with self._threads(len(features)):
-            for rows in self._gathered_blocks(features) if self._raw else self._wide_blocks():
+        width = len(features) if self._raw else self.n_features
+        numbers = GATHERED_NUMBERS if self._raw else WIDE_NUMBERS
+
+        def multiply(share: slice) -> tuple[np.ndarray, np.ndarray]:
+            product, leftover = None, np.zeros(len(features))
+            for rows in row_blocks(share.stop, width, numbers, share.start):
                 block = self._standardised(rows, features)
                 if not self._uniform:
                     block *= self.weights[rows, None]
@@ -85,7 +85,13 @@ class DenseDesign(StandardisedColumns):
                 part = block.T @ self._all_columns(rows)
                 # The first part is reused: allocating and filling an array of this size costs as much as reading X.
                 product = part if product is None else np.add(product, part, out=product)
-        assert product is not None
+            assert product is not None
+            return product, leftover
+
+        (product, leftover), *others = self._over_rows(multiply, len(features))
+        for one, its_leftover in others:
+            product += one
+            leftover += its_leftover
         if not self._means_dominate:
             # Centre again: the rounding error of a mean would otherwise be multiplied by the mean itself.
             for position, excess in enumerate(leftover):
@@ -98,8 +104,7 @@ class DenseDesign(StandardisedColumns):
         column = self._X[:, feature] - self.mean[feature]
         column *= self._inverse_spread[feature]
         column *= self.weights[0] if self._uniform else self.weights
-        with self._threads(1):
-            product = column @ self._X
+        product = self._times_columns(column)
         product -= np.add.reduce(column) * self.mean  # as there: the mean of the column is rounded
         product *= self._inverse_spread
         return product
@@ -115,15 +120,11 @@ class DenseDesign(StandardisedColumns):
         return product
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        for rows in self._gathered_blocks(features):
+        for rows in row_blocks(self.n_rows, len(features), GATHERED_NUMBERS):
             yield rows, self._standardised(rows, features)
 
     def products(self, left: np.ndarray) -> np.ndarray:
-        with self._threads(len(left)):
-            if self._raw:
-                product = left @ self._X
-            else:
-                product = sum(left[:, rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        product = self._times_columns(left)
         if not self._means_dominate:
             product -= left.sum(axis=1)[:, None] * self.mean
         product *= self._inverse_spread
@@ -155,18 +156,27 @@ class DenseDesign(StandardisedColumns):
         # Entries within the sample's noise are set to zero: many small errors would outweigh the few large entries.
         return np.where(np.abs(estimate) < 3.5 / np.sqrt(len(rows)), 0.0, estimate)
 
-    def _threads(self, vectors: int) -> AbstractContextManager[None]:
-        """The threads for products of so many vectors with X: several at a time cost an eighth of a read each."""
-        return blas_threads.many((1 + (vectors - 1) / 8) * self.n_rows * self.n_features)
+    def _times_columns(self, left: np.ndarray) -> np.ndarray:
+        """Products of one vector, or of some lines, with the columns as they lie, or centred if means dominate."""
+
+        def multiply(share: slice) -> np.ndarray:
+            if self._raw:
+                return left[..., share] @ self._X[share]
+            blocks = row_blocks(share.stop, self.n_features, WIDE_NUMBERS, share.start)
+            return sum((left[..., rows] @ self._all_columns(rows) for rows in blocks), start=np.zeros(()))
+
+        product, *others = self._over_rows(multiply, len(left) if left.ndim > 1 else 1)
+        for one in others:
+            product += one
+        return product
+
+    def _over_rows(self, work: Callable[[slice], T], vectors: int) -> list[T]:
+        """Shares of products of so many vectors with X: several at a time cost an eighth of a read each."""
+        numbers = (1 + (vectors - 1) / 8) * self.n_rows * self.n_features
+        return blas_threads.over_rows(work, self.n_rows, numbers)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         return self._X.min(axis=0).astype(np.float64), self._X.max(axis=0).astype(np.float64)
-
-    def _gathered_blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[slice]:
-        return row_blocks(self.n_rows, len(features), GATHERED_NUMBERS)
-
-    def _wide_blocks(self) -> Iterator[slice]:
-        return row_blocks(self.n_rows, self.n_features, WIDE_NUMBERS)
 
     def _all_columns(self, rows: slice) -> np.ndarray:
         """Some rows of X as floats, centred if means dominate."""

@@ -46,7 +46,6 @@ from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.progress import phase, reported
 from pauca.runs.run import Budget, interrupted_once
 from pauca.tables import RawTable, TableEncoding
-from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
 from pauca.wording import printable
 
@@ -266,9 +265,8 @@ class SparseModel(ProvingMixin, FittedModel):
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
             interrupted_once()
             self._keep(path, fitted, kept)
-        with blas_threads.single():
-            found_odd = fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights))
-            text = " ".join([*left_out(numbered), *found_odd])
+        found_odd = fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights))
+        text = " ".join([*left_out(numbered), *found_odd])
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 

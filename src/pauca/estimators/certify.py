@@ -27,7 +27,6 @@ from pauca.runs.run import History, Method, SearchRun, Stop, ended_early
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
-from pauca.threads import blas_threads
 
 # A fit on at most this many columns proves its models.
 NARROW = 40
@@ -81,8 +80,7 @@ def bound_chosen(search: SearchRun, method: Method, size: int, n_columns: int) -
         return
     try:
         proofs = Proofs(subset, {size: history.best[size]})
-        with blas_threads.single():
-            proofs.bound_roots_only()
+        proofs.bound_roots_only()
     except NoBoundError:
         return  # none was requested
     _keep(proofs, subset, history)
@@ -129,7 +127,7 @@ def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
 
 def _grow(growing: Iterator[None], deadline: float, note: Callable[[Stop], None]) -> None:
     """Let trees grow until they are done, the time is up, or Ctrl-C; in the middle of a bound the others are kept."""
-    with blas_threads.single(), ended_early(note), limited_until(deadline):
+    with ended_early(note), limited_until(deadline):
         for _ in growing:
             if time.monotonic() >= deadline:
                 raise OutOfTime

@@ -40,7 +40,6 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Budget, Goal, Move, SearchRun, Stop, ended_early
 from pauca.statistics.criteria import has_moments, least_squares_loss
-from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,17 +179,16 @@ def fit_path(
         check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
     if isinstance(design, ChunkedDesign) and problem.closed_form and isinstance(problem.method, Backward):
         design.compute_all_products()
-    with blas_threads.single():
-        if isinstance(design, ChunkedDesign) and not problem.closed_form:
-            problem, found = _search_gathered(inputs, design)
-        else:
-            found = _search(inputs)
+    if isinstance(design, ChunkedDesign) and not problem.closed_form:
+        problem, found = _search_gathered(inputs, design)
+    else:
+        found = _search(inputs)
     search = found.searches[found.search_ridge]
     n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
     proves = isinstance(settings.method, Exact) or n_candidates <= (NARROW if found.choice is None else MOST_BOUNDED)
     stops: list[Stop] = []
     # A fit that is cut short from here on keeps what it has.
-    with blas_threads.single(), ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+    with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
         if proves:
             left = inputs.seconds_left
             chosen = found.choice is not None

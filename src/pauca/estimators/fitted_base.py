@@ -32,6 +32,7 @@ from pauca.results.path import Path
 from pauca.results.summary import notes_on_loss, summarize
 from pauca.runs.progress import showing
 from pauca.runs.run import Move, Stop
+from pauca.threads import blas_threads
 from pauca.wording import column_names
 
 
@@ -39,11 +40,12 @@ from pauca.wording import column_names
 def fitting(estimator: Any) -> Iterator[None]:
     """What every fit runs in: it changes all attributes or, after an error or an interrupt, none.
 
-    What numbers out of range lead to is checked in what a fit keeps (``check_finite_models``).
+    The BLAS has one thread meanwhile. What numbers out of range lead to is checked in what a fit keeps
+    (``check_finite_models``).
     """
     before = estimator.__dict__.copy()
     try:
-        with arithmetic_in_words():
+        with arithmetic_in_words(), blas_threads.single():
             yield
     except BaseException:
         estimator.__dict__.clear()
@@ -56,11 +58,14 @@ Returned = TypeVar("Returned")
 
 
 def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returned]:
-    """A method of a fitted estimator that shows how it is doing, where ``verbose`` is set."""
+    """A method of a fitted estimator that may take long: it shows how it is doing, where ``verbose`` is set.
+
+    The BLAS has one thread, as in a fit.
+    """
 
     @wraps(method)
     def shown(*args: Given.args, **options: Given.kwargs) -> Returned:
-        with showing(getattr(args[0], "verbose", 0)):
+        with showing(getattr(args[0], "verbose", 0)), blas_threads.single():
             return method(*args, **options)
 
     return shown

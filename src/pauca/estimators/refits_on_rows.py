@@ -26,7 +26,6 @@ from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, Stop
 from pauca.statistics.round_steps import round_step
 from pauca.statistics.standard_errors import coefficient_covariance, pearson_dispersion
-from pauca.threads import blas_threads
 
 # Columns are read so many at a time: a path may use many, of many rows.
 COLUMNS_AT_ONCE = 16
@@ -42,8 +41,7 @@ def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[He
         if history.stop is Stop.INTERRUPTED:  # half a search is not the model of this fold
             raise KeyboardInterrupt
         support = at_most(history.best, size).support
-        with blas_threads.single():
-            fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
+        fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
         found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0], fold.X))
         step()
     return found
@@ -62,8 +60,7 @@ def held_out_score(
         of_fold = measure.of_fold(fold if model.X is None else replace(fold, X=model.X), number)
         fits = [RidgeFits(model.columns, model.coef[None], model.intercept[None])]
         if scorer is None:
-            with blas_threads.single():
-                fits.append(refitter(data.problem.begin(fold.weights).subset, [0.0], standardize=True)([]))
+            fits.append(refitter(data.problem.begin(fold.weights).subset, [0.0], standardize=True)([]))
         seen = of_fold.weight > 0  # what is added for wrong labels is not among the rows
         sums.append([float(part[:, seen].sum()) for part in of_fold.sums(fits)])
     if scorer is not None:
@@ -96,8 +93,7 @@ def bootstrap_coefficients(
         sample = weights * counts / (weights @ counts)
         run = narrow.begin(sample)
         usable = np.flatnonzero(run.design.usable)
-        with blas_threads.single():
-            fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
+        fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
         draw[:, fits.columns] = fits.coef[0]
         if data.has_intercept:
             draw[:, -1] = fits.intercept[0]

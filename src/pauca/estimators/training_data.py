@@ -22,7 +22,6 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early
-from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
 
 
@@ -64,12 +63,11 @@ def find_alternatives(data: TrainingData, path: Path, size: int, count: int) -> 
     """
     phase("looking for replacements")
     model, null = path[size], path[0].objective - (path.floor or 0.0)
-    with blas_threads.single():
-        subset = data.problem.begin(data.weights).subset
-        for unit in model.units.tolist():
-            if unit not in subset.support:
-                subset.add(unit)
-        found = subset.replacements(count) if subset.support else {}
+    subset = data.problem.begin(data.weights).subset
+    for unit in model.units.tolist():
+        if unit not in subset.support:
+            subset.add(unit)
+    found = subset.replacements(count) if subset.support else {}
     order = model.units[np.argsort(-model.importance, kind="stable")]
     records = [
         {

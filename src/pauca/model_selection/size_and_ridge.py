@@ -24,7 +24,6 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
-from pauca.threads import blas_threads
 
 # The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
@@ -175,7 +174,7 @@ class SurfaceSelection(Selection):
                 break
             size_range = further
         while self._may_be_too_heavy(choice) and not (runs.ended or self.stopped_early):
-            with ended_early(self.note), limited_until(runs.deadline + GRACE), blas_threads.single():
+            with ended_early(self.note), limited_until(runs.deadline + GRACE):
                 self._compare_lighter_ridges()
             choice, _ = self.compared(size_range, runs)
         return choice

@@ -24,6 +24,7 @@ from pauca.sparsification.inputs import DenseModel, make_estimator, read_data, r
 from pauca.sparsification.objective import Expectation, SparsificationProblem
 from pauca.sparsification.result import Sparsified, set_fitted
 from pauca.sparsification.sampling import Draw, RandomNumbers, Sampling, UnbiasedSampling
+from pauca.threads import blas_threads
 from pauca.warnings import PaucaWarning
 
 # Truncations for which k counts features, and not draws; those that take the same features every time.
@@ -153,7 +154,7 @@ def sparsify(
     dense = read_model(model, intercept, fit_intercept)
     estimator = make_estimator(dense, y, loss, k, ridge)
     X, weights, target, classes = read_data(estimator, dense, X, y, sample_weight, feature_names)
-    with arithmetic_in_words():
+    with arithmetic_in_words(), blas_threads.single():
         problem = _problem(estimator, dense, X, weights, target, ridge)
         sampling = problem.searched(k) if truncation == "exchange" else problem.sampling(k, truncation)
     exhausted = len(sampling.features) < k
@@ -165,7 +166,7 @@ def sparsify(
             PaucaWarning,
             stacklevel=2,
         )
-    with arithmetic_in_words():
+    with arithmetic_in_words(), blas_threads.single():
         draws = [problem.draw(sampling, rng) for _ in range(n_draws)]
         best = min(draws, key=lambda drawn: drawn.objective)
         final = problem.refit(best) if refit else best
