@@ -21,7 +21,7 @@ def counts():
 def shares(numbers):
     """The rows of each share of work on 100 rows."""
     with blas_threads.single():
-        return blas_threads.over_rows(lambda rows: (rows.start, rows.stop), 100, numbers)
+        return blas_threads.by_shares(lambda rows: (rows.start, rows.stop), 100, numbers, most=100)
 
 
 @pytest.fixture
@@ -39,13 +39,14 @@ def test_large_products_are_shared_by_as_many_threads_as_the_user_allows(of_user
         assert set(counts()) == {1}
         assert shares(2 * LEAST_SHARE) == shares(100 * LEAST_SHARE) == halves
         assert shares(2 * LEAST_SHARE - 1) == [(0, 100)]
+        assert len(blas_threads.by_shares(str, 100, 100 * LEAST_SHARE, most=1)) == 1
         with blas_threads.single():
             assert set(counts()) == {1}
         with ThreadPoolExecutor(1) as pool:  # of a fit in another thread, all of whose threads are taken
             assert pool.submit(shares, 2 * LEAST_SHARE).result() == [(0, 100)]
         assert set(counts()) == {1}
         with pytest.raises(ZeroDivisionError):
-            blas_threads.over_rows(lambda rows: 1 // (50 - rows.start), 100, 2 * LEAST_SHARE)
+            blas_threads.by_shares(lambda rows: 1 // (50 - rows.start), 100, 2 * LEAST_SHARE, most=2)
     assert counts() == of_user
     with threadpool_limits(1, user_api="blas"):
         assert shares(100 * LEAST_SHARE) == [(0, 100)]

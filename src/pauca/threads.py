@@ -41,17 +41,17 @@ class BlasThreads:
         """A context in which every product has one thread."""
         return _Single(self)
 
-    def over_rows(self, work: Callable[[slice], T], n_rows: int, numbers: float) -> list[T]:
-        """What ``work`` makes of shares of the rows, one of which is all of them unless the work is large.
+    def by_shares(self, work: Callable[[slice], T], length: int, numbers: float, most: int) -> list[T]:
+        """What ``work`` makes of each of a few shares of so many rows or columns, ``most`` at the most.
 
-        It takes as long as reading so many ``numbers``. Shares are worked on at the same time within ``single``, as the
-        user allows; elsewhere the BLAS has threads of its own.
+        It takes as long as reading so many ``numbers``; unless these are many there is one share. Shares are worked on
+        at the same time within ``single``, as the user allows; elsewhere the BLAS has threads of its own.
         """
         allowed = max(self._of_user, default=1) if self._owner == get_ident() else 1
-        count = min(allowed, int(numbers / LEAST_SHARE), n_rows)
+        count = min(allowed, int(numbers / LEAST_SHARE), most)
         if count < 2:
-            return [work(slice(0, n_rows))]
-        ends = np.linspace(0, n_rows, count + 1).astype(int).tolist()
+            return [work(slice(0, length))]
+        ends = np.linspace(0, length, count + 1).astype(int).tolist()
         first, *others = [slice(start, end) for start, end in pairwise(ends)]
         with ThreadPoolExecutor(count - 1) as pool:
             later = [pool.submit(work, share) for share in others]

@@ -17,6 +17,9 @@ MOMENT_BLOCK_NUMBERS = 1 << 17
 # Blocks of one pass for several sums: they stay in the cache while each sum reads them.
 ONE_PASS_NUMBERS = 1 << 18
 
+# Sums of the shares of a product, which are added up, are together no more than this part of X.
+PARTS_OF_X = 4
+
 # The formula E[x^2] - E[x]^2 loses the digits of the ratio of its terms; above this one the columns are centred first.
 LARGEST_MOMENT_RATIO = 1e4
 
@@ -173,7 +176,7 @@ class DenseDesign(StandardisedColumns):
     def _over_rows(self, work: Callable[[slice], T], vectors: int) -> list[T]:
         """Shares of products of so many vectors with X: several at a time cost an eighth of a read each."""
         numbers = (1 + (vectors - 1) / 8) * self.n_rows * self.n_features
-        return blas_threads.over_rows(work, self.n_rows, numbers)
+        return blas_threads.by_shares(work, self.n_rows, numbers, self.n_rows // (PARTS_OF_X * vectors))
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         return self._X.min(axis=0).astype(np.float64), self._X.max(axis=0).astype(np.float64)
@@ -228,17 +231,24 @@ def _weighted_squares_and_products(
         squares = weights[0] * np.einsum("ij,ij->j", X, X) if uniform else weights @ (X * X)
         return squares, [line @ X for line in lines]
     n_rows, n_features = X.shape
-    squares, products = np.zeros(n_features), np.zeros((len(lines), n_features))
-    if X.flags.f_contiguous:
-        blocks = [(slice(None), columns) for columns in row_blocks(n_features, n_rows, ONE_PASS_NUMBERS)]
-    else:
-        blocks = [(rows, slice(None)) for rows in row_blocks(n_rows, n_features, ONE_PASS_NUMBERS)]
-    for rows, columns in blocks:
-        block = X[rows, columns]
-        squares[columns] += np.einsum("ij,ij->j", block, block) if uniform else weights[rows] @ (block * block)
-        for product, line in zip(products, lines, strict=True):
-            product[columns] += line[rows] @ block
-    return squares * weights[0] if uniform else squares, list(products)
+
+    by_columns = X.flags.f_contiguous
+
+    def add_up(share: slice) -> np.ndarray:
+        sums = np.zeros((1 + len(lines), n_features))
+        width = n_rows if by_columns else n_features
+        for some in row_blocks(share.stop, width, ONE_PASS_NUMBERS, share.start):
+            rows, columns = (slice(None), some) if by_columns else (some, slice(None))
+            block = X[rows, columns]
+            sums[0, columns] += np.einsum("ij,ij->j", block, block) if uniform else weights[rows] @ (block * block)
+            for total, line in zip(sums[1:], lines, strict=True):
+                total[columns] += line[rows] @ block
+        return sums
+
+    length = n_features if by_columns else n_rows
+    parts = blas_threads.by_shares(add_up, length, (2 + len(lines)) * X.size, n_rows // PARTS_OF_X)
+    squares, *products = sum(parts, start=np.zeros(()))
+    return squares * weights[0] if uniform else squares, products
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
