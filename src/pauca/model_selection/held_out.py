@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from pauca.design.base import row_blocks
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, times_named
 from pauca.model_selection.ridge_fits import RidgeFits
@@ -23,6 +24,9 @@ MOST_BLOCKS = 1000
 
 # Held-out rows are read in blocks of about this many numbers.
 SCORED_NUMBERS = 1 << 21
+
+# Losses of so many rows and models are held at a time (1 MB).
+LOSS_NUMBERS = 1 << 17
 
 # How much of a row with a wrong label is added to the held-out rows. With a whole row models are not sure enough of
 # themselves where classes are easily separated; with none they are too sure in few rows (docs/choosing_k.md).
@@ -81,47 +85,59 @@ class FoldLosses:
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         columns = np.unique(np.concatenate([model.columns for model in models])).astype(np.intp)
-        places = [np.searchsorted(columns, model.columns) for model in models]
-        found = [np.zeros((len(model.intercept), len(self.blocks))) for model in models]
-        step = max(1, SCORED_NUMBERS // max(1, len(columns)))
-        for start in range(0, len(self._rows), step):
-            here = slice(start, start + step)
-            block = read_columns(self._problem.X, columns, self._rows[here])
-            adding = self._adding(here)
-            for total, model, place in zip(found, models, places, strict=True):
-                losses, mislabelled = self._losses(model, block[:, place], here)
-                np.add(total, (adding @ losses.T).T, out=total)
-                if mislabelled is not None:
-                    total[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
-        return found
+        simple = self._problem.target.n_outputs == 1 and not self._problem.target.loss.joint
+        coef, intercept = packed(models, columns) if simple else (np.zeros((0, 0)), np.zeros(0))
+        ends = np.cumsum([len(model.intercept) for model in models])
+        found = np.zeros((ends[-1], len(self.blocks)))
+        for read in row_blocks(len(self._rows), max(len(columns), len(found)), SCORED_NUMBERS):
+            block = read_columns(self._problem.X, columns, self._rows[read])
+            if not simple:
+                places = [np.searchsorted(columns, model.columns) for model in models]
+                parts = [self._losses(model, block[:, place], read) for model, place in zip(models, places, strict=True)]
+                self._add(found, read, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+                continue
+            # All models at once: of few rows each call takes longer than its sums.
+            for some in row_blocks(len(block), len(intercept), LOSS_NUMBERS):
+                here = slice(read.start + some.start, read.start + some.stop)
+                self._add(found, here, *self._losses_at_once(coef.T @ block[some].T + intercept[:, None], here))
+        return np.split(found, ends[:-1])
+
+    def _add(self, found: np.ndarray, here: slice, losses: np.ndarray, mislabelled: np.ndarray) -> None:
+        """Add the losses of some rows, one line to a model, to the sums of their blocks."""
+        found += (self._adding(here) @ losses.T).T
+        if mislabelled.size:
+            found[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
 
     def _adding(self, here: slice) -> Any:
         """The matrix that adds up rows to blocks, shape (blocks, rows)."""
         position, share = self._position[here], self._share[here]
-        shape = len(self.blocks), len(position)
-        return sparse.csr_array((share, (position, np.arange(len(position)))), shape=shape)
+        order = np.argsort(position, kind="stable")
+        ends = np.searchsorted(position[order], np.arange(len(self.blocks) + 1))
+        return sparse.csr_array((share[order], order, ends), shape=(len(self.blocks), len(position)))
 
-    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray | None]:
+    def _losses_at_once(self, scores: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Losses at the scores of several models with one output, and those of wrong labels, if there are any."""
+        measure = self._problem.measure
+        y = np.broadcast_to(self._problem.target.y[:, self._rows[here]], scores.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = measure.held_out(y, scores)
+            # As one line of rows: several lines would be several classes, and the labels those of other classes.
+            wrong = measure.mislabelled(y.ravel(), scores.ravel())
+        return losses, np.zeros(0) if wrong is None else wrong.reshape(scores.shape)
+
+    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray]:
         """Losses of every row at every ridge, added up over outputs, shape (R, rows), and those of wrong labels."""
         target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
         y = target.y[rows] if target.loss.joint else target.y[:, rows]
         found, wrong = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            if model.coef.shape[1] == 1 and not target.loss.joint:
-                # All ridges at once: of few rows each call takes longer than its sums.
-                scores = model.intercept + model.coef[:, 0] @ block.T
-                y = np.broadcast_to(y, scores.shape)
-                # As one line of rows: several lines would be several classes, and the labels those of other classes.
-                wrong_labels = measure.mislabelled(y.ravel(), scores.ravel())
-                mislabelled = None if wrong_labels is None else wrong_labels.reshape(scores.shape)
-                return measure.held_out(y, scores), mislabelled
             for coef, intercept in zip(model.coef, model.intercept, strict=True):
                 scores = intercept[:, None] + coef @ block.T
                 found.append(_over_outputs(measure.held_out(y, scores)))
                 mislabelled = measure.mislabelled(y, scores)
                 if mislabelled is not None:
                     wrong.append(_over_outputs(mislabelled))
-        return np.array(found), np.array(wrong) if wrong else None
+        return np.array(found), np.array(wrong)
 
 
 def _over_outputs(losses: np.ndarray) -> np.ndarray:
@@ -207,6 +223,17 @@ class Measure:
             kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
             return kind(problem, fold, self.blocks)
         return FoldScores(self.scorer, problem, self.y, fold, number)
+
+
+def packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of models of one output at all ridges on all columns, shape (q, M), and intercepts, shape (M,)."""
+    coef = np.zeros((len(columns), sum(len(one.intercept) for one in models)))
+    start = 0
+    for one in models:
+        stop = start + len(one.intercept)
+        coef[np.searchsorted(columns, one.columns), start:stop] = one.coef[:, 0].T
+        start = stop
+    return coef, np.concatenate([one.intercept[:, 0] for one in models])
 
 
 def as_refits(model: Model) -> RidgeFits:

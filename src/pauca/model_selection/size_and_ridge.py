@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -170,14 +171,15 @@ class SurfaceSelection(Selection):
         """Compare more and more sizes until the chosen one is well within them."""
         while True:
             self.advance(size_range, design, runs)
-            choice, further = self.compared(size_range, runs)
-            if further is None:
+            choice = self.compared(size_range, runs)
+            if isinstance(choice, Choice):
                 break
-            size_range = further
+            size_range = choice
         while self._may_be_too_heavy(choice) and not (runs.ended or self.stopped_early):
             with ended_early(self.note), limited_until(runs.deadline + GRACE), blas_threads.single():
                 self._compare_lighter_ridges()
-            choice, _ = self.compared(size_range, runs)
+            make, _ = self.weigh(self.comparable(size_range))
+            choice = self.complete(make())
         return choice
 
     def _may_be_too_heavy(self, choice: Choice) -> bool:
@@ -208,13 +210,13 @@ class SurfaceSelection(Selection):
         with interrupts_held():
             self.grid, self._known, self._refitters = grid, known, refitters
 
-    def compared(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
-        """The choice among the sizes of a range, and the range to compare next; None if the choice is final."""
-        choice, judged = self.weigh(self.comparable(size_range))
+    def compared(self, size_range: SizeRange, runs: ParallelRuns) -> Choice | SizeRange:
+        """The choice among the sizes of a range, or the range to compare next."""
+        make, judged = self.weigh(self.comparable(size_range))
         reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
         ended = runs.ended or self.stopped_early
         further = None if ended else size_range.further(judged, reached)
-        return self.complete(choice) if further is None else choice, further
+        return self.complete(make()) if further is None else further
 
     def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
@@ -224,8 +226,8 @@ class SurfaceSelection(Selection):
         limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
         return replace(super().complete(choice), falling=falling and not limited)
 
-    def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
-        """The choice among some sizes, and the size that must be well within them for the choice to be final.
+    def weigh(self, sizes: Sequence[int]) -> tuple[Callable[[], Choice], int]:
+        """What makes the choice among some sizes, and the size that must be well within them for it to be final.
 
         It is the smallest that is as good as the best, before a constant is compared. Where searches are quick, and the
         rule has standard errors, it is the largest that may be as good: held-out losses may rise and fall again. For
@@ -235,7 +237,7 @@ class SurfaceSelection(Selection):
         if not folds:
             assert self.whole.history is not None
             largest = max(self.whole.history.best)
-            return nothing_scored(largest, self.rule, self.measure.scoring), largest
+            return partial(nothing_scored, largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         comparison.be_careful(self.grid.n_added)
         comparison.bar(self._missing(sizes))
@@ -245,7 +247,7 @@ class SurfaceSelection(Selection):
         shown = None if grid.single else grid
         worth_it = found.place[2] > 0 if classifies else swaps_suffice(self.whole)
         judged = found.promising if self._compares_pairs and worth_it else found.leading
-        return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
+        return partial(comparison.choice, found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
     def _missing(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """What has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
