@@ -138,6 +138,11 @@ class RidgeGrid:
         """Whether there is nothing to compare."""
         return len(self.search) == len(self.fit) == 1
 
+    @property
+    def fits_as_searched(self) -> bool:
+        """Whether all models have the one ridge that they were searched with."""
+        return self.single and self.search == self.fit and self.search_in_units == self.fit_in_units
+
     def lighter(self) -> RidgeGrid:
         """The grid with the next lighter ridges of the fit, in the same steps."""
         every = 2 if self.fit[1] > 5 * self.fit[0] else 1  # powers of ten only

@@ -84,8 +84,21 @@ class _ClosedForm:
         held = left > DEPENDENT_BELOW * values.max(initial=0.0)
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=held)
         z = (inverse * (vectors.T @ (scale * objective.slope[columns]))) @ vectors.T * scale
-        coef = z / design.spread[columns]
-        return RidgeFits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
+        return _in_units_of_X(objective, columns, z)
+
+
+def fits_of_search(objective: LeastSquares, snapshot: Snapshot) -> RidgeFits:
+    """The model of a search for squared loss, at the ridge of the search alone: it is fitted already."""
+    columns = np.array(snapshot.support, dtype=np.intp)
+    order = np.argsort(columns)
+    return _in_units_of_X(objective, columns[order], snapshot.coef[None, order])
+
+
+def _in_units_of_X(objective: LeastSquares, columns: np.ndarray, z: np.ndarray) -> RidgeFits:
+    """Models from standardised coefficients of shape (R, q)."""
+    coef = z / objective.design.spread[columns]
+    intercept = objective.intercept - coef @ objective.design.mean[columns]
+    return RidgeFits(columns, coef[:, None, :], intercept[:, None])
 
 
 class _NewtonAtOnce:

@@ -17,7 +17,7 @@ from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, at_most
-from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
+from pauca.model_selection.ridge_fits import Refitter, fits_of_search, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import Choice, Rule, standard_errors
@@ -25,6 +25,7 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
+from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.threads import blas_threads
 
 # The share of a time limit that forward selection may take, before the requested search.
@@ -138,11 +139,16 @@ class SurfaceSelection(Selection):
             if run.history is None:
                 return
             best = run.history.best
-            compared = {at_most(best, size).support for size in (0, *size_range.compared_up_to(max(best)))}
-            new = sorted((support for support in compared if frozenset(support) not in known), key=len)
-            if new:
-                sums = self._measures[number].sums([refit(support) for support in new])
-                known.update(zip(map(frozenset, new), sums, strict=True))
+            compared = (at_most(best, size) for size in (0, *size_range.compared_up_to(max(best))))
+            new = {frozenset(one.support): one for one in compared if frozenset(one.support) not in known}
+            if not new:
+                continue
+            subset = run.subset
+            if self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset):
+                fits = [fits_of_search(subset.objective, one) for one in new.values()]
+            else:
+                fits = [refit(one.support) for one in new.values()]
+            known.update(zip(new, self._measures[number].sums(fits), strict=True))
 
     def _is_whole(self, number: int) -> bool:
         return bool(self._known.get(number)) and super()._is_whole(number)
