@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,9 @@ class Comparison:
         total = np.zeros(shape)
         lines = total.reshape(-1, blocks)  # columns of a matrix are found three times as fast
         for fold in folds:
-            lines[:, fold.measure.blocks] += fold.losses((0, *sizes)).reshape(len(lines), -1)
-            weight[fold.measure.blocks] += fold.measure.weight
+            own: Any = fold.measure.blocks if len(fold.measure.blocks) < blocks else slice(None)
+            lines[:, own] += fold.losses((0, *sizes)).reshape(len(lines), -1)
+            weight[own] += fold.measure.weight
         self.losses = HeldOutLosses(total[:, :, 1:], weight)
         self.constant = HeldOutLosses(total[0, 0, 0], weight)
         """The model without features."""

@@ -25,8 +25,8 @@ MOST_BLOCKS = 1000
 # Held-out rows are read in blocks of about this many numbers.
 SCORED_NUMBERS = 1 << 21
 
-# Losses of so many rows and models are held at a time (1 MB).
-LOSS_NUMBERS = 1 << 17
+# Losses of so many rows and models are held at a time (half a megabyte).
+LOSS_NUMBERS = 1 << 16
 
 # How much of a row with a wrong label is added to the held-out rows. With a whole row models are not sure enough of
 # themselves where classes are easily separated; with none they are too sure in few rows (docs/choosing_k.md).
@@ -64,6 +64,28 @@ class RowBlocks:
         return cls(block, min(n_blocks, MOST_BLOCKS), share, weights, n_held_out)
 
 
+class SortedRows(NamedTuple):
+    """Held-out rows, sorted by their blocks."""
+
+    order: np.ndarray
+    """Where they were before."""
+    rows: np.ndarray
+    position: np.ndarray
+    """Which of the blocks of the fold every row is in."""
+    share: np.ndarray
+
+    def only(self, some: slice) -> SortedRows:
+        """Some of the rows."""
+        return SortedRows(*(part[some] for part in self))
+
+    def added_up(self, losses: np.ndarray) -> tuple[slice, np.ndarray]:
+        """The blocks that the rows are in, and weighted sums of their losses of shape (rows, M) over each."""
+        first, last = int(self.position[0]), int(self.position[-1]) + 1
+        ends = np.searchsorted(self.position, np.arange(first, last + 1))
+        shape = last - first, len(self.rows)
+        return slice(first, last), sparse.csr_array((self.share, np.arange(shape[1]), ends), shape=shape) @ losses
+
+
 class FoldLosses:
     """Losses of models on the rows that one fold holds out.
 
@@ -88,46 +110,46 @@ class FoldLosses:
         simple = self._problem.target.n_outputs == 1 and not self._problem.target.loss.joint
         coef, intercept = packed(models, columns) if simple else (np.zeros((0, 0)), np.zeros(0))
         ends = np.cumsum([len(model.intercept) for model in models])
-        found = np.zeros((ends[-1], len(self.blocks)))
-        for read in row_blocks(len(self._rows), max(len(columns), len(found)), SCORED_NUMBERS):
-            block = read_columns(self._problem.X, columns, self._rows[read])
+        found = np.zeros((len(self.blocks), ends[-1]))
+        for here in row_blocks(len(self._rows), max(len(columns), ends[-1]), SCORED_NUMBERS):
+            held = self._sorted(here)
+            block = read_columns(self._problem.X, columns, self._rows[here])[held.order]
             if not simple:
                 places = [np.searchsorted(columns, model.columns) for model in models]
-                parts = [self._losses(model, block[:, place], read) for model, place in zip(models, places, strict=True)]
-                self._add(found, read, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+                parts = [self._losses(one, block[:, at], held.rows) for one, at in zip(models, places, strict=True)]
+                self._add(found, held, *(np.concatenate(part).T for part in zip(*parts, strict=True)))
                 continue
             # All models at once: of few rows each call takes longer than its sums.
-            for some in row_blocks(len(block), len(intercept), LOSS_NUMBERS):
-                here = slice(read.start + some.start, read.start + some.stop)
-                self._add(found, here, *self._losses_at_once(coef.T @ block[some].T + intercept[:, None], here))
-        return np.split(found, ends[:-1])
+            for some in row_blocks(len(block), ends[-1], LOSS_NUMBERS):
+                scores = block[some] @ coef
+                scores += intercept
+                self._add(found, held.only(some), *self._losses_at_once(scores, held.rows[some]))
+        return np.split(np.ascontiguousarray(found.T), ends[:-1])
 
-    def _add(self, found: np.ndarray, here: slice, losses: np.ndarray, mislabelled: np.ndarray) -> None:
-        """Add the losses of some rows, one line to a model, to the sums of their blocks."""
-        found += (self._adding(here) @ losses.T).T
+    def _sorted(self, here: slice) -> SortedRows:
+        order = np.argsort(self._position[here], kind="stable")
+        return SortedRows(order, self._rows[here][order], self._position[here][order], self._share[here][order])
+
+    def _add(self, found: np.ndarray, held: SortedRows, losses: np.ndarray, mislabelled: np.ndarray) -> None:
+        """Add the losses of some rows, one column to a model, to the sums of their blocks."""
+        blocks, sums = held.added_up(losses)
+        found[blocks] += sums
         if mislabelled.size:
-            found[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
+            found[-1] += WRONG_LABEL * (held.share @ mislabelled) / self._n_rows
 
-    def _adding(self, here: slice) -> Any:
-        """The matrix that adds up rows to blocks, shape (blocks, rows)."""
-        position, share = self._position[here], self._share[here]
-        order = np.argsort(position, kind="stable")
-        ends = np.searchsorted(position[order], np.arange(len(self.blocks) + 1))
-        return sparse.csr_array((share[order], order, ends), shape=(len(self.blocks), len(position)))
-
-    def _losses_at_once(self, scores: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Losses at the scores of several models with one output, and those of wrong labels, if there are any."""
+    def _losses_at_once(self, scores: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses of rows at the scores of several models of one output, and those of wrong labels, if there are any."""
         measure = self._problem.measure
-        y = np.broadcast_to(self._problem.target.y[:, self._rows[here]], scores.shape)
+        y = np.broadcast_to(self._problem.target.y[0, rows, None], scores.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             losses = measure.held_out(y, scores)
             # As one line of rows: several lines would be several classes, and the labels those of other classes.
             wrong = measure.mislabelled(y.ravel(), scores.ravel())
         return losses, np.zeros(0) if wrong is None else wrong.reshape(scores.shape)
 
-    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray]:
+    def _losses(self, model: RidgeFits, block: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses of every row at every ridge, added up over outputs, shape (R, rows), and those of wrong labels."""
-        target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
+        target, measure = self._problem.target, self._problem.measure
         y = target.y[rows] if target.loss.joint else target.y[:, rows]
         found, wrong = [], []
         with np.errstate(over="ignore", invalid="ignore"):
@@ -154,12 +176,12 @@ class CoupledFoldLosses(FoldLosses):
 
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
-        adding, every = self._adding(slice(None)), np.arange(self._problem.target.y.shape[-1])
+        held, every = self._sorted(slice(None)), np.arange(self._problem.target.y.shape[-1])
         found = []
         for model in models:
             block = read_columns(self._problem.X, model.columns, every)
             scores = model.intercept[:, 0, None] + model.coef[:, 0] @ block.T
-            found.append((adding @ self._of_rows(scores).T).T)
+            found.append(held.added_up(self._of_rows(scores).T[held.order])[1].T)
         return found
 
 

@@ -17,7 +17,15 @@ from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, at_most
-from pauca.model_selection.ridge_fits import Refitter, fits_of_search, has_dependent, refit_path, refitter, share_products
+from pauca.model_selection.ridge_fits import (
+    Refitter,
+    RidgeFits,
+    fits_of_search,
+    has_dependent,
+    refit_path,
+    refitter,
+    share_products,
+)
 from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import Choice, Rule, standard_errors
@@ -135,20 +143,19 @@ class SurfaceSelection(Selection):
         if number not in self._refitters:
             self._refitters[number] = self._refitter(number, self.grid.fit)
         refit, known = self._refitters[number], self._known[number]
+        fits = dict[frozenset[int], RidgeFits]()
         for run in self._runs[number]:
             if run.history is None:
-                return
-            best = run.history.best
-            compared = (at_most(best, size) for size in (0, *size_range.compared_up_to(max(best))))
-            new = {frozenset(one.support): one for one in compared if frozenset(one.support) not in known}
-            if not new:
-                continue
-            subset = run.subset
-            if self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset):
-                fits = [fits_of_search(subset.objective, one) for one in new.values()]
-            else:
-                fits = [refit(one.support) for one in new.values()]
-            known.update(zip(new, self._measures[number].sums(fits), strict=True))
+                break
+            best, subset = run.history.best, run.subset
+            as_searched = self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset)
+            for size in (0, *size_range.compared_up_to(max(best))):
+                model = at_most(best, size)
+                support = frozenset(model.support)
+                if support not in known and support not in fits:
+                    fits[support] = fits_of_search(subset.objective, model) if as_searched else refit(model.support)
+        if fits:
+            known.update(zip(fits, self._measures[number].sums(list(fits.values())), strict=True))
 
     def _is_whole(self, number: int) -> bool:
         return bool(self._known.get(number)) and super()._is_whole(number)
