@@ -144,7 +144,7 @@ class SurfaceSelection(Selection):
             self._refitters[number] = self._refitter(number, self.grid.fit)
         refit, known = self._refitters[number], self._known[number]
         fits = dict[frozenset[int], RidgeFits]()
-        for run in self._runs[number]:
+        for path, run in enumerate(self._runs[number]):
             if run.history is None:
                 break
             best, subset = run.history.best, run.subset
@@ -152,8 +152,12 @@ class SurfaceSelection(Selection):
             for size in (0, *size_range.compared_up_to(max(best))):
                 model = at_most(best, size)
                 support = frozenset(model.support)
-                if support not in known and support not in fits:
-                    fits[support] = fits_of_search(subset.objective, model) if as_searched else refit(model.support)
+                if support in known or support in fits:
+                    continue
+                if as_searched:
+                    fits[support] = fits_of_search(subset.objective, model)
+                else:
+                    fits[support] = refit(model.support, path, model)
         if fits:
             known.update(zip(fits, self._measures[number].sums(list(fits.values())), strict=True))
 
