@@ -83,7 +83,7 @@ class _ClosedForm:
         columns = np.sort(np.array(units, dtype=np.intp))
         if not len(columns):
             return _constants(np.full((len(self._ridges), 1), self._objective.intercept))
-        objective, design = self._objective, self._objective.design
+        objective = self._objective
         scale = 1.0 / np.sqrt(self._unit[columns])
         gram = self._gram.rows(columns, columns)
         values, vectors = np.linalg.eigh(gram * scale[:, None] * scale)
@@ -92,17 +92,17 @@ class _ClosedForm:
         held = left > DEPENDENT_BELOW * values.max(initial=0.0)
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=held)
         z = (inverse * (vectors.T @ (scale * objective.slope[columns]))) @ vectors.T * scale
-        return _in_units_of_X(objective, columns, z)
+        return _at_all_ridges(objective, columns, z)
 
 
 def fits_of_search(objective: LeastSquares, snapshot: Snapshot) -> RidgeFits:
     """The model of a search for squared loss, at the ridge of the search alone: it is fitted already."""
     columns = np.array(snapshot.support, dtype=np.intp)
     order = np.argsort(columns)
-    return _in_units_of_X(objective, columns[order], snapshot.coef[None, order])
+    return _at_all_ridges(objective, columns[order], snapshot.coef[None, order])
 
 
-def _in_units_of_X(objective: LeastSquares, columns: np.ndarray, z: np.ndarray) -> RidgeFits:
+def _at_all_ridges(objective: LeastSquares, columns: np.ndarray, z: np.ndarray) -> RidgeFits:
     """Models from standardised coefficients of shape (R, q)."""
     coef = z / objective.design.spread[columns]
     intercept = objective.intercept - coef @ objective.design.mean[columns]

@@ -148,13 +148,12 @@ class SurfaceSelection(Selection):
             if run.history is None:
                 break
             best, subset = run.history.best, run.subset
-            as_searched = self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset)
             for size in (0, *size_range.compared_up_to(max(best))):
                 model = at_most(best, size)
                 support = frozenset(model.support)
                 if support in known or support in fits:
                     continue
-                if as_searched:
+                if self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset):
                     fits[support] = fits_of_search(subset.objective, model)
                 else:
                     fits[support] = refit(model.support, path, model)
