@@ -15,7 +15,7 @@ from pauca.losses import Loss
 from pauca.model_selection.comparison import ScoredFold
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import SizeRange
-from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, RowBlocks
+from pauca.model_selection.held_out import LOSS_NUMBERS, FoldMeasure, HeldOutModel, Measure, RowBlocks, packed
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.size_and_ridge import SurfaceSelection
 from pauca.results.choice import Choice, standard_errors
@@ -93,18 +93,18 @@ class StreamedSelection(SurfaceSelection):
             if not (standard_errors(rule) and by_means.scored):
                 return replace(by_means, rule=rule)
             self._by_rows = self._scored_by_rows()
-            choice, wanted = self._choose_again(first, runs)
-            if wanted is None:
+            choice = self._choose_again(first, runs)
+            if isinstance(choice, Choice):
                 return choice
-            size_range = wanted
+            size_range = choice
 
-    def _choose_again(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
-        """The choice by rows from models that are there, and the range to search if they do not suffice."""
+    def _choose_again(self, size_range: SizeRange, runs: ParallelRuns) -> Choice | SizeRange:
+        """The choice by rows from models that are there, or the range to search if they do not suffice."""
         while True:
-            choice, further = self.compared(size_range, runs)
-            if further is None or further.largest > self._searched:
-                return choice, further
-            size_range = further
+            choice = self.compared(size_range, runs)
+            if isinstance(choice, Choice) or choice.largest > self._searched:
+                return choice
+            size_range = choice
 
     def held_out_models(self, choice: Choice) -> list[HeldOutModel]:
         """None: rows are not read once more for what they would say."""
@@ -153,31 +153,16 @@ def losses_by_blocks(
     With them the weights of the blocks, shape (folds, blocks). Rows belong to one fold, or to none (-1).
     """
     columns = np.unique(np.concatenate([one.columns for fold in models for one in fold])).astype(np.intp)
-    packed = [_packed(fold, columns) for fold in models]
-    sums = [np.zeros((blocks.count, len(intercept))) for _, intercept in packed]
+    fits = [packed(fold, columns) for fold in models]
+    sums = [np.zeros((blocks.count, len(intercept))) for _, intercept in fits]
     weight = np.zeros((len(models), blocks.count))
     beside = (y, fold_of_row, blocks.block, blocks.share)
-    for _, parts in X.map(_block_losses, loss, packed, blocks.count, beside=beside, features=columns):
+    for _, parts in X.map(_block_losses, loss, fits, blocks.count, beside=beside, features=columns):
         for fold, (losses, own) in enumerate(parts):
             sums[fold] += losses
             weight[fold] += own
     ends = [np.cumsum([len(one.intercept) for one in fold])[:-1] for fold in models]
     return [np.split(one.T, end) for one, end in zip(sums, ends, strict=True)], weight
-
-
-def _packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of all models on all columns, shape (q, M), and their intercepts, shape (M,)."""
-    coef = np.zeros((len(columns), sum(len(one.intercept) for one in models)))
-    start = 0
-    for one in models:
-        stop = start + len(one.intercept)
-        coef[np.searchsorted(columns, one.columns), start:stop] = one.coef[:, 0].T
-        start = stop
-    return coef, np.concatenate([one.intercept[:, 0] for one in models])
-
-
-# Losses of so many rows and models are held at a time (1 MB).
-LOSS_NUMBERS = 1 << 17
 
 
 def _block_losses(
@@ -187,11 +172,11 @@ def _block_losses(
     block: np.ndarray,
     share: np.ndarray,
     loss: Loss,
-    packed: Sequence[tuple[np.ndarray, np.ndarray]],
+    fits: Sequence[tuple[np.ndarray, np.ndarray]],
     n_blocks: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Fold after fold, sums of the losses of a chunk's rows by blocks, shape (blocks, M), and weights of the blocks."""
-    for fold, (coef, intercept) in enumerate(packed):
+    for fold, (coef, intercept) in enumerate(fits):
         rows = np.flatnonzero(fold_of_row == fold)
         rows = rows[np.argsort(block[rows], kind="stable")]
         found = np.zeros((n_blocks, len(intercept)))

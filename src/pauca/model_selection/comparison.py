@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,12 @@ class ScoredFold:
         found = [np.stack([at_most(table, size) for size in sizes], axis=1) for table in self.tables]
         return np.stack(found)
 
+    def observed(self, search: int, ridge: int, sizes: Sequence[int]) -> np.ndarray:
+        """Mean losses of the sizes at one pair of ridges."""
+        sums = np.stack([at_most(self.tables[search], size)[ridge] for size in sizes])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return HeldOutLosses(sums, self.measure.weight).observed
+
 
 class Comparison:
     """All candidates on the rows that the folds hold out."""
@@ -45,18 +52,17 @@ class Comparison:
         self.sizes = np.array(sizes)
         blocks = 1 + max(int(fold.measure.blocks.max()) for fold in folds)
         weight = np.zeros(blocks)
-        parts = [fold.losses((0, *sizes)) for fold in folds]
-        total = np.zeros((*parts[0].shape[:-1], blocks))
-        for fold, part in zip(folds, parts, strict=True):
-            total[..., fold.measure.blocks] += part
-            weight[fold.measure.blocks] += fold.measure.weight
+        shape = len(folds[0].tables), len(folds[0].tables[0][0]), 1 + len(sizes), blocks
+        total = np.zeros(shape)
+        lines = total.reshape(-1, blocks)  # columns of a matrix are found three times as fast
+        for fold in folds:
+            own: Any = fold.measure.blocks if len(fold.measure.blocks) < blocks else slice(None)
+            lines[:, own] += fold.losses((0, *sizes)).reshape(len(lines), -1)
+            weight[own] += fold.measure.weight
         self.losses = HeldOutLosses(total[:, :, 1:], weight)
         self.constant = HeldOutLosses(total[0, 0, 0], weight)
         """The model without features."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._by_fold = [
-                HeldOutLosses(part, fold.measure.weight).observed for fold, part in zip(folds, parts, strict=True)
-            ]
+        self._folds = folds
 
     def bar(self, places: Iterable[tuple[int, int, int]]) -> None:
         """Leave out candidates, which have no model on all rows."""
@@ -74,7 +80,7 @@ class Comparison:
     def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean scores of all candidates, higher being better, and their standard errors."""
         if scoring != EXPLAINED:
-            return -self.losses.observed, self.losses.error(np.zeros(len(self.losses.weight)))
+            return -self.losses.observed, self.losses.error()
         null = float(self.constant.observed)
         if not null > 0:
             return np.zeros(self.losses.observed.shape), np.zeros(self.losses.observed.shape)
@@ -97,7 +103,7 @@ class Comparison:
         """
         finite = np.where(np.isfinite(left), left, 0.0)
         residual = HeldOutLosses(self.losses.sums - finite[..., None] * self.constant.sums, self.losses.weight)
-        return residual.error(np.zeros(len(self.losses.weight)))
+        return residual.error()
 
     def fold_scores(self, scoring: str, search: int, ridge: int) -> np.ndarray:
         """Scores of every fold at one pair of ridges, shape (folds, sizes).
@@ -105,13 +111,13 @@ class Comparison:
         What is explained is a share of the constant's loss on the rows of the fold: as a share of its mean loss over
         all folds it would be above one where these rows are hard for a constant.
         """
-        losses = np.stack([part[search, ridge, 1:] for part in self._by_fold])
+        losses = np.stack([fold.observed(search, ridge, self.sizes.tolist()) for fold in self._folds])
         if scoring != EXPLAINED:
             return -losses
         overall = float(self.constant.observed)
         if not overall > 0:
             return np.zeros(losses.shape)
-        null = np.stack([part[0, 0, 0] for part in self._by_fold])[:, None]
+        null = np.stack([fold.observed(0, 0, [0]) for fold in self._folds])
         with np.errstate(over="ignore", invalid="ignore"):
             scores = (null - losses) / np.where(null > 0, null, overall)
         scores = np.where(np.isfinite(scores), scores, -np.finfo(float).max / 2 / len(scores))
@@ -147,7 +153,7 @@ class Comparison:
             int(self.sizes[size]),
             surface,
             int(self.sizes[found.best[2]]),
-            n_folds=len(self._by_fold),
+            n_folds=len(self._folds),
             one_error_size=int(self.sizes[found.within_one_error]),
             difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -27,6 +28,7 @@ LARGEST_SIZE = 200
 # Sizes grow by this share, and at least by one: every size to 20, every second to 30, every tenth around 100.
 # Neighbours differ less and less, and cost more and more.
 SIZE_GROWTH = 0.1
+SIZES_OF_PATHS = frozenset(takewhile(lambda size: size <= LARGEST_SIZE, sizes_growing_by(SIZE_GROWTH)))
 
 # Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
 # little.
@@ -67,7 +69,7 @@ class SizeRange:
         if self.largest >= self.most or reached < self.largest or best <= BEST_WITHIN * self.largest:
             return None
         larger = self.largest + max(LEAST_GROWTH, self.largest // 2)
-        larger = next(size for size in sizes_growing_by(SIZE_GROWTH) if size >= larger)
+        larger = min((size for size in SIZES_OF_PATHS if size >= larger), default=self.most)
         return SizeRange(min(larger, self.most), self.sizes, self.most)
 
     def compared_up_to(self, reached: int) -> list[int]:
@@ -84,9 +86,7 @@ class SizeRange:
         """Whether a size is among those to compare."""
         if size > self.largest:
             return False
-        if self.sizes is None:
-            return size == self.largest or size == next(step for step in sizes_growing_by(SIZE_GROWTH) if step >= size)
-        return size in self.sizes
+        return size == self.largest or size in SIZES_OF_PATHS if self.sizes is None else size in self.sizes
 
 
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
@@ -137,6 +137,11 @@ class RidgeGrid:
     def single(self) -> bool:
         """Whether there is nothing to compare."""
         return len(self.search) == len(self.fit) == 1
+
+    @property
+    def fits_as_searched(self) -> bool:
+        """Whether all models have the one ridge that they were searched with."""
+        return self.single and self.search == self.fit and self.search_in_units == self.fit_in_units
 
     def lighter(self) -> RidgeGrid:
         """The grid with the next lighter ridges of the fit, in the same steps."""

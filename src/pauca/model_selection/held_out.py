@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from pauca.design.base import row_blocks
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, times_named
 from pauca.model_selection.ridge_fits import RidgeFits
@@ -23,6 +24,9 @@ MOST_BLOCKS = 1000
 
 # Held-out rows are read in blocks of about this many numbers.
 SCORED_NUMBERS = 1 << 21
+
+# Losses of so many rows and models are held at a time (half a megabyte).
+LOSS_NUMBERS = 1 << 16
 
 # How much of a row with a wrong label is added to the held-out rows. With a whole row models are not sure enough of
 # themselves where classes are easily separated; with none they are too sure in few rows (docs/choosing_k.md).
@@ -60,6 +64,28 @@ class RowBlocks:
         return cls(block, min(n_blocks, MOST_BLOCKS), share, weights, n_held_out)
 
 
+class SortedRows(NamedTuple):
+    """Held-out rows, sorted by their blocks."""
+
+    order: np.ndarray
+    """Where they were before."""
+    rows: np.ndarray
+    position: np.ndarray
+    """Which of the blocks of the fold every row is in."""
+    share: np.ndarray
+
+    def only(self, some: slice) -> SortedRows:
+        """Some of the rows."""
+        return SortedRows(*(part[some] for part in self))
+
+    def added_up(self, losses: np.ndarray) -> tuple[slice, np.ndarray]:
+        """The blocks that the rows are in, and weighted sums of their losses of shape (rows, M) over each."""
+        first, last = int(self.position[0]), int(self.position[-1]) + 1
+        ends = np.searchsorted(self.position, np.arange(first, last + 1))
+        shape = last - first, len(self.rows)
+        return slice(first, last), sparse.csr_array((self.share, np.arange(shape[1]), ends), shape=shape) @ losses
+
+
 class FoldLosses:
     """Losses of models on the rows that one fold holds out.
 
@@ -81,47 +107,59 @@ class FoldLosses:
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         columns = np.unique(np.concatenate([model.columns for model in models])).astype(np.intp)
-        places = [np.searchsorted(columns, model.columns) for model in models]
-        found = [np.zeros((len(model.intercept), len(self.blocks))) for model in models]
-        step = max(1, SCORED_NUMBERS // max(1, len(columns)))
-        for start in range(0, len(self._rows), step):
-            here = slice(start, start + step)
-            block = read_columns(self._problem.X, columns, self._rows[here])
-            adding = self._adding(here)
-            for total, model, place in zip(found, models, places, strict=True):
-                losses, mislabelled = self._losses(model, block[:, place], here)
-                np.add(total, (adding @ losses.T).T, out=total)
-                if mislabelled is not None:
-                    total[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
-        return found
+        simple = self._problem.target.n_outputs == 1 and not self._problem.target.loss.joint
+        coef, intercept = packed(models, columns) if simple else (np.zeros((0, 0)), np.zeros(0))
+        ends = np.cumsum([len(model.intercept) for model in models])
+        found = np.zeros((len(self.blocks), ends[-1]))
+        for here in row_blocks(len(self._rows), max(len(columns), ends[-1]), SCORED_NUMBERS):
+            held = self._sorted(here)
+            block = read_columns(self._problem.X, columns, self._rows[here])[held.order]
+            if not simple:
+                places = [np.searchsorted(columns, model.columns) for model in models]
+                parts = [self._losses(one, block[:, at], held.rows) for one, at in zip(models, places, strict=True)]
+                self._add(found, held, *(np.concatenate(part).T for part in zip(*parts, strict=True)))
+                continue
+            # All models at once: of few rows each call takes longer than its sums.
+            for some in row_blocks(len(block), ends[-1], LOSS_NUMBERS):
+                scores = block[some] @ coef
+                scores += intercept
+                self._add(found, held.only(some), *self._losses_at_once(scores, held.rows[some]))
+        return np.split(np.ascontiguousarray(found.T), ends[:-1])
 
-    def _adding(self, here: slice) -> Any:
-        """The matrix that adds up rows to blocks, shape (blocks, rows)."""
-        position, share = self._position[here], self._share[here]
-        shape = len(self.blocks), len(position)
-        return sparse.csr_array((share, (position, np.arange(len(position)))), shape=shape)
+    def _sorted(self, here: slice) -> SortedRows:
+        order = np.argsort(self._position[here], kind="stable")
+        return SortedRows(order, self._rows[here][order], self._position[here][order], self._share[here][order])
 
-    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray | None]:
+    def _add(self, found: np.ndarray, held: SortedRows, losses: np.ndarray, mislabelled: np.ndarray) -> None:
+        """Add the losses of some rows, one column to a model, to the sums of their blocks."""
+        blocks, sums = held.added_up(losses)
+        found[blocks] += sums
+        if mislabelled.size:
+            found[-1] += WRONG_LABEL * (held.share @ mislabelled) / self._n_rows
+
+    def _losses_at_once(self, scores: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses of rows at the scores of several models of one output, and those of wrong labels, if there are any."""
+        measure = self._problem.measure
+        y = np.broadcast_to(self._problem.target.y[0, rows, None], scores.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = measure.held_out(y, scores)
+            # As one line of rows: several lines would be several classes, and the labels those of other classes.
+            wrong = measure.mislabelled(y.ravel(), scores.ravel())
+        return losses, np.zeros(0) if wrong is None else wrong.reshape(scores.shape)
+
+    def _losses(self, model: RidgeFits, block: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses of every row at every ridge, added up over outputs, shape (R, rows), and those of wrong labels."""
-        target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
+        target, measure = self._problem.target, self._problem.measure
         y = target.y[rows] if target.loss.joint else target.y[:, rows]
         found, wrong = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            if model.coef.shape[1] == 1 and not target.loss.joint:
-                # All ridges at once: of few rows each call takes longer than its sums.
-                scores = model.intercept + model.coef[:, 0] @ block.T
-                y = np.broadcast_to(y, scores.shape)
-                # As one line of rows: several lines would be several classes, and the labels those of other classes.
-                wrong_labels = measure.mislabelled(y.ravel(), scores.ravel())
-                mislabelled = None if wrong_labels is None else wrong_labels.reshape(scores.shape)
-                return measure.held_out(y, scores), mislabelled
             for coef, intercept in zip(model.coef, model.intercept, strict=True):
                 scores = intercept[:, None] + coef @ block.T
                 found.append(_over_outputs(measure.held_out(y, scores)))
                 mislabelled = measure.mislabelled(y, scores)
                 if mislabelled is not None:
                     wrong.append(_over_outputs(mislabelled))
-        return np.array(found), np.array(wrong) if wrong else None
+        return np.array(found), np.array(wrong)
 
 
 def _over_outputs(losses: np.ndarray) -> np.ndarray:
@@ -138,12 +176,12 @@ class CoupledFoldLosses(FoldLosses):
 
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
-        adding, every = self._adding(slice(None)), np.arange(self._problem.target.y.shape[-1])
+        held, every = self._sorted(slice(None)), np.arange(self._problem.target.y.shape[-1])
         found = []
         for model in models:
             block = read_columns(self._problem.X, model.columns, every)
             scores = model.intercept[:, 0, None] + model.coef[:, 0] @ block.T
-            found.append((adding @ self._of_rows(scores).T).T)
+            found.append(held.added_up(self._of_rows(scores).T[held.order])[1].T)
         return found
 
 
@@ -207,6 +245,17 @@ class Measure:
             kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
             return kind(problem, fold, self.blocks)
         return FoldScores(self.scorer, problem, self.y, fold, number)
+
+
+def packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of models of one output at all ridges on all columns, shape (q, M), and intercepts, shape (M,)."""
+    coef = np.zeros((len(columns), sum(len(one.intercept) for one in models)))
+    start = 0
+    for one in models:
+        stop = start + len(one.intercept)
+        coef[np.searchsorted(columns, one.columns), start:stop] = one.coef[:, 0].T
+        start = stop
+    return coef, np.concatenate([one.intercept[:, 0] for one in models])
 
 
 def as_refits(model: Model) -> RidgeFits:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
+from pauca.objectives.merged_rows import Rows
 from pauca.objectives.newton_at_ridges import NearbyHessians, minimise_at_ridges
 from pauca.objectives.restricted import shared_positions
 from pauca.solvers.newton import Accuracy, Minimum
@@ -42,15 +44,21 @@ class RidgeFits:
     """Shape (R, C)."""
 
 
-Refitter = Callable[[Sequence[int]], RidgeFits]
-"""Fits a set of units at every ridge."""
+class Refitter(Protocol):
+    """Fits sets of units at every ridge."""
+
+    def __call__(self, units: Sequence[int], path: int = 0, searched: Snapshot | None = None) -> RidgeFits:
+        """The models of one set, perhaps of one of several paths, as the search with its own ridge has ``searched`` it.
+
+        The sets of a path should come in its order.
+        """
+        ...
 
 
 def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> Refitter:
     """Fits of any set of units on the data of ``subset`` at the given ridges.
 
-    Squared loss: one eigendecomposition for all ridges. Other losses: Newton steps from the last set that was fitted,
-    so sets should come in the order of a path.
+    Squared loss: one eigendecomposition for all ridges. Other losses: Newton steps from the last set of the path.
     """
     if isinstance(subset, LeastSquaresSubset):
         return _ClosedForm(subset.objective, subset.gram, ridges, standardize)
@@ -71,11 +79,11 @@ class _ClosedForm:
         self._ridges = np.array(ridges)
         self._unit = ridge_penalty(objective.design, 1.0, standardize=standardize)
 
-    def __call__(self, units: Sequence[int]) -> RidgeFits:
+    def __call__(self, units: Sequence[int], path: int = 0, searched: Snapshot | None = None) -> RidgeFits:
         columns = np.sort(np.array(units, dtype=np.intp))
         if not len(columns):
             return _constants(np.full((len(self._ridges), 1), self._objective.intercept))
-        objective, design = self._objective, self._objective.design
+        objective = self._objective
         scale = 1.0 / np.sqrt(self._unit[columns])
         gram = self._gram.rows(columns, columns)
         values, vectors = np.linalg.eigh(gram * scale[:, None] * scale)
@@ -84,65 +92,105 @@ class _ClosedForm:
         held = left > DEPENDENT_BELOW * values.max(initial=0.0)
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=held)
         z = (inverse * (vectors.T @ (scale * objective.slope[columns]))) @ vectors.T * scale
-        coef = z / design.spread[columns]
-        return RidgeFits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
+        return _at_all_ridges(objective, columns, z)
+
+
+def fits_of_search(objective: LeastSquares, snapshot: Snapshot) -> RidgeFits:
+    """The model of a search for squared loss, at the ridge of the search alone: it is fitted already."""
+    columns = np.array(snapshot.support, dtype=np.intp)
+    order = np.argsort(columns)
+    return _at_all_ridges(objective, columns[order], snapshot.coef[None, order])
+
+
+def _at_all_ridges(objective: LeastSquares, columns: np.ndarray, z: np.ndarray) -> RidgeFits:
+    """Models from standardised coefficients of shape (R, q)."""
+    coef = z / objective.design.spread[columns]
+    intercept = objective.intercept - coef @ objective.design.mean[columns]
+    return RidgeFits(columns, coef[:, None, :], intercept[:, None])
+
+
+class _Reached(NamedTuple):
+    """The models of the last set of a path."""
+
+    units: list[int]
+    coef: np.ndarray
+    """Shape (R, q)."""
+    hessian: np.ndarray | None
+    value: np.ndarray | None
+    rows: Rows
+    searched: np.ndarray | None
+    """The coefficients of the search, shape (q,)."""
 
 
 class _NewtonAtOnce:
-    """Newton steps at all ridges at once, from the models of the last set."""
+    """Newton steps at all ridges at once, from the models of the last set of the same path.
+
+    By what the search's own coefficients have changed since, those at other ridges are likely to change.
+    """
 
     def __init__(self, fits: FitCache, ridges: Sequence[float]) -> None:
         self._fits = fits
         self._one_by_one = _NewtonSteps(fits.objective, ridges)
         self._objectives = self._one_by_one.objectives
-        self._last = np.tile(fits.null.coef, (len(ridges), 1))
-        self._before: list[int] = []
-        self._hessian: np.ndarray | None = None
-        self._rows = fits.objective.rows
+        null = fits.null.coef[0]
+        self._empty = _Reached([], np.tile(null, (len(ridges), 1)), None, None, fits.objective.rows, null)
+        self._reached = dict[int, _Reached]()
 
-    def __call__(self, units: Sequence[int]) -> RidgeFits:
+    def __call__(self, units: Sequence[int], path: int = 0, searched: Snapshot | None = None) -> RidgeFits:
         objective, pool = self._fits.objective, self._fits.pool
         if not len(units):
             return self._one_by_one(units)
-        units = sorted(units)
-        grown = set(self._before) <= set(units)
-        rows = pool.split(self._rows if grown else objective.rows, set(units) - set(self._before) if grown else units)
+        last, units = self._reached.get(path, self._empty), sorted(units)
+        grown = set(last.units) <= set(units)
+        rows = pool.split(last.rows if grown else objective.rows, set(units) - set(last.units) if grown else units)
         features = objective.units.of(units)
         penalty = np.empty((len(self._objectives), objective.free + len(features)))
         penalty[:, : objective.free] = objective.free_penalty
         penalty[:, objective.free :] = [one.penalty[features] for one in self._objectives]
+        by_search = None
+        if searched is not None:
+            constant = np.zeros(0) if searched.intercept is None else searched.intercept[: objective.free]
+            by_search = np.concatenate([constant, searched.coef[0]])
         found = minimise_at_ridges(
             objective.smooth,
             rows.y[0],
             rows.weights,
             pool.gather(units, rows),
             penalty,
-            self._start(units),
+            self._start(last, units, by_search),
             SCORED.within,
-            self._nearby(units),
+            self._nearby(last, units),
+            last.value if grown else None,
         )
         if found is None:
-            self._hessian = None
+            self._reached[path] = last._replace(hessian=None, value=None)
             return self._one_by_one(units)
-        self._last, self._before, self._rows, self._hessian = found.coef, units, rows, found.hessian
+        self._reached[path] = _Reached(units, found.coef, found.hessian, found.value, rows, by_search)
         return in_user_units(objective, features, found.coef[:, None, :])
 
-    def _nearby(self, units: list[int]) -> NearbyHessians | None:
+    def _nearby(self, last: _Reached, units: list[int]) -> NearbyHessians | None:
         """The Hessians of the last models, if this set has few units more."""
-        added = set(units) - set(self._before)
-        if self._hessian is None or len(added) > max(1, MOST_BORDERED * len(units)):
+        added = set(units) - set(last.units)
+        if last.hessian is None or len(added) > max(1, MOST_BORDERED * len(units)):
             return None
         of, free = self._fits.objective.units.of, self._fits.objective.free
-        positions, old = shared_positions(of(self._before), of(units), free)
-        return NearbyHessians(self._hessian[:, old[:, None], old], positions)
+        positions, old = shared_positions(of(last.units), of(units), free)
+        return NearbyHessians(last.hessian[:, old[:, None], old], positions)
 
-    def _start(self, units: list[int]) -> np.ndarray:
-        """The last coefficients of the units that are still there, zero for others."""
+    def _start(self, last: _Reached, units: list[int], searched: np.ndarray | None) -> np.ndarray:
+        """The last coefficients of the units that are still there, zero for others, and what the search has changed."""
         objective = self._fits.objective
-        before, features = objective.units.of(self._before), objective.units.of(units)
+        before, features = objective.units.of(last.units), objective.units.of(units)
         positions, old = shared_positions(before, features, objective.free)
-        start = np.zeros((len(self._last), objective.free + len(features)))
-        start[:, positions] = self._last[:, old]
+        start = np.zeros((len(last.coef), objective.free + len(features)))
+        start[:, positions] = last.coef[:, old]
+        if searched is not None and last.searched is not None:
+            changed = searched.copy()
+            changed[positions] -= last.searched[old]
+            # At every ridge coefficients are about a multiple of those of the search; so are their changes.
+            known = last.searched[objective.free :]
+            multiple = last.coef[:, objective.free :] @ known / (known @ known or 1.0)
+            start += multiple[:, None] * changed
         return start
 
 
@@ -155,7 +203,7 @@ class _NewtonSteps:
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
-    def __call__(self, units: Sequence[int]) -> RidgeFits:
+    def __call__(self, units: Sequence[int], path: int = 0, searched: Snapshot | None = None) -> RidgeFits:
         first = self.objectives[0]
         if not len(units):
             constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)

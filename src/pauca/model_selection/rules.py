@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pauca.design.base import row_blocks
 from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.statistics.criteria import CRITERIA, ModelCounts
 
@@ -37,6 +38,9 @@ LOW_BY_CHANCE = 1.5
 # in twice the time.
 WORTH_A_LOOK = 0.02
 
+# Differences of candidates are computed in blocks of about this many numbers, which stay in the cache.
+DIFFERENCES = 1 << 15
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLosses:
@@ -55,28 +59,34 @@ class HeldOutLosses:
     @property
     def observed(self) -> np.ndarray:
         """The same on the rows themselves, without what is added for caution."""
-        return self._mean(self.sums[..., self.weight > 0])
+        counted = self.weight > 0
+        return self.mean if counted.all() else self._mean(self.sums[..., counted])
 
     def _mean(self, sums: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
             mean = sums.sum(axis=-1) / self.weight.sum()
         return np.where(np.isnan(mean), np.inf, mean)
 
-    def error(self, reference: np.ndarray) -> np.ndarray:
+    def error(self, reference: np.ndarray | float = 0.0) -> np.ndarray:
         """Standard errors of the mean differences to a reference with sums of shape (blocks,).
 
         Candidates are scored on the same rows, whose difficulty they share: what separates them is the spread of
         their differences, not that of their losses.
         """
-        counted = self.weight > 0
-        count, total = int(np.count_nonzero(counted)), self.weight.sum()
+        counted = np.flatnonzero(self.weight > 0)
+        count, total = len(counted), self.weight.sum()
+        error = np.zeros(self.sums.shape[:-1])
         if count < 2:
-            return np.zeros(self.sums.shape[:-1])
+            return error
+        weight, reference = self.weight[counted], np.broadcast_to(reference, len(self.weight))[counted]
+        every = self.sums.reshape(-1, len(self.weight))
         with np.errstate(over="ignore", invalid="ignore"):
-            difference = (self.sums - reference)[..., counted]
-            mean = difference.sum(axis=-1, keepdims=True) / total
-            difference -= mean * self.weight[counted]
-            error = np.sqrt(count / (count - 1) * np.einsum("...b,...b->...", difference, difference)) / total
+            for some in row_blocks(len(every), count, DIFFERENCES):
+                difference = every[some].take(counted, axis=1)
+                difference -= reference
+                difference -= (difference.sum(axis=1, keepdims=True) / total) * weight
+                error.flat[some] = np.vecdot(difference, difference)
+            error = np.sqrt(count / (count - 1) * error) / total
         return np.where(np.isfinite(error), error, 0.0)
 
 
@@ -130,13 +140,17 @@ def without_isolated_minima(losses: HeldOutLosses, sizes: np.ndarray, ahead: int
     chance: a model that is good stays good when a feature more is allowed. Smaller sizes say nothing of the kind.
     """
     mean, found = losses.mean, losses.mean.copy()
+    finite = np.isfinite(mean)
     for place in np.flatnonzero(sizes > 0) if ahead else ():
-        near = (sizes >= sizes[place]) & (sizes <= sizes[place] + ahead)
-        finite = np.isfinite(mean[..., near])
-        total = np.where(finite[..., None], losses.sums[..., near, :], 0.0).sum(axis=-2)
-        average = HeldOutLosses(total / np.maximum(1, finite.sum(axis=-1))[..., None], losses.weight)
-        most = LOW_BY_CHANCE * average.error(losses.sums[..., place, :])
-        found[..., place] += np.clip(average.mean - mean[..., place], 0.0, most)
+        near = slice(place, int(np.searchsorted(sizes, sizes[place] + ahead, side="right")))
+        count = np.maximum(1, finite[..., near].sum(axis=-1))
+        average = np.where(finite[..., near], mean[..., near], 0.0).sum(axis=-1) / count
+        low = np.nonzero(average > mean[..., place])
+        sums = np.where(finite[..., near, None][low], losses.sums[..., near, :][low], 0.0).sum(axis=1)
+        sums /= count[low][:, None]
+        own = losses.sums[..., place, :][low]
+        most = LOW_BY_CHANCE * HeldOutLosses(sums - own, losses.weight).error()
+        found[..., place][low] += np.minimum(average[low] - mean[..., place][low], most)
     return found
 
 
@@ -156,7 +170,7 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
     """
     losses = HeldOutLosses(-fold_scores.T[None, None], np.ones(len(fold_scores)))
     found = choose(losses, sizes, rule)
-    error = losses.error(np.zeros(len(fold_scores)))[0, 0]
+    error = losses.error()[0, 0]
     return Choice(
         rule,
         scoring,

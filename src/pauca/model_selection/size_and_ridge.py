@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,15 @@ from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, at_most
-from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
+from pauca.model_selection.ridge_fits import (
+    Refitter,
+    RidgeFits,
+    fits_of_search,
+    has_dependent,
+    refit_path,
+    refitter,
+    share_products,
+)
 from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import Choice, Rule, standard_errors
@@ -24,6 +33,7 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
+from pauca.subsets.least_squares import LeastSquaresSubset
 
 # The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
@@ -132,15 +142,22 @@ class SurfaceSelection(Selection):
         if number not in self._refitters:
             self._refitters[number] = self._refitter(number, self.grid.fit)
         refit, known = self._refitters[number], self._known[number]
-        for run in self._runs[number]:
+        fits = dict[frozenset[int], RidgeFits]()
+        for path, run in enumerate(self._runs[number]):
             if run.history is None:
-                return
-            best = run.history.best
-            compared = {at_most(best, size).support for size in (0, *size_range.compared_up_to(max(best)))}
-            new = sorted((support for support in compared if frozenset(support) not in known), key=len)
-            if new:
-                sums = self._measures[number].sums([refit(support) for support in new])
-                known.update(zip(map(frozenset, new), sums, strict=True))
+                break
+            best, subset = run.history.best, run.subset
+            for size in (0, *size_range.compared_up_to(max(best))):
+                model = at_most(best, size)
+                support = frozenset(model.support)
+                if support in known or support in fits:
+                    continue
+                if self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset):
+                    fits[support] = fits_of_search(subset.objective, model)
+                else:
+                    fits[support] = refit(model.support, path, model)
+        if fits:
+            known.update(zip(fits, self._measures[number].sums(list(fits.values())), strict=True))
 
     def _is_whole(self, number: int) -> bool:
         return bool(self._known.get(number)) and super()._is_whole(number)
@@ -169,14 +186,15 @@ class SurfaceSelection(Selection):
         """Compare more and more sizes until the chosen one is well within them."""
         while True:
             self.advance(size_range, design, runs)
-            choice, further = self.compared(size_range, runs)
-            if further is None:
+            choice = self.compared(size_range, runs)
+            if isinstance(choice, Choice):
                 break
-            size_range = further
+            size_range = choice
         while self._may_be_too_heavy(choice) and not (runs.ended or self.stopped_early):
             with ended_early(self.note), limited_until(runs.deadline + GRACE):
                 self._compare_lighter_ridges()
-            choice, _ = self.compared(size_range, runs)
+            make, _ = self.weigh(self.comparable(size_range))
+            choice = self.complete(make())
         return choice
 
     def _may_be_too_heavy(self, choice: Choice) -> bool:
@@ -207,13 +225,13 @@ class SurfaceSelection(Selection):
         with interrupts_held():
             self.grid, self._known, self._refitters = grid, known, refitters
 
-    def compared(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
-        """The choice among the sizes of a range, and the range to compare next; None if the choice is final."""
-        choice, judged = self.weigh(self.comparable(size_range))
+    def compared(self, size_range: SizeRange, runs: ParallelRuns) -> Choice | SizeRange:
+        """The choice among the sizes of a range, or the range to compare next."""
+        make, judged = self.weigh(self.comparable(size_range))
         reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
         ended = runs.ended or self.stopped_early
         further = None if ended else size_range.further(judged, reached)
-        return self.complete(choice) if further is None else choice, further
+        return self.complete(make()) if further is None else further
 
     def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
@@ -223,8 +241,8 @@ class SurfaceSelection(Selection):
         limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
         return replace(super().complete(choice), falling=falling and not limited)
 
-    def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
-        """The choice among some sizes, and the size that must be well within them for the choice to be final.
+    def weigh(self, sizes: Sequence[int]) -> tuple[Callable[[], Choice], int]:
+        """What makes the choice among some sizes, and the size that must be well within them for it to be final.
 
         It is the smallest that is as good as the best, before a constant is compared. Where searches are quick, and the
         rule has standard errors, it is the largest that may be as good: held-out losses may rise and fall again. For
@@ -234,7 +252,7 @@ class SurfaceSelection(Selection):
         if not folds:
             assert self.whole.history is not None
             largest = max(self.whole.history.best)
-            return nothing_scored(largest, self.rule, self.measure.scoring), largest
+            return partial(nothing_scored, largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         comparison.be_careful(self.grid.n_added)
         comparison.bar(self._missing(sizes))
@@ -244,7 +262,7 @@ class SurfaceSelection(Selection):
         shown = None if grid.single else grid
         worth_it = found.place[2] > 0 if classifies else swaps_suffice(self.whole)
         judged = found.promising if self._compares_pairs and worth_it else found.leading
-        return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[judged])
+        return partial(comparison.choice, found, self.rule, self.measure.scoring, shown), int(sizes[judged])
 
     def _missing(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """What has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""

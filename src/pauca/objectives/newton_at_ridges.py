@@ -14,6 +14,10 @@ from pauca.solvers.quasi_newton import correct_inverses
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 18
 
+# Losses of several rows at once are computed of rows up to this length: of longer ones that takes up to five times as
+# long as one by one.
+SHORT_ROWS = 1 << 12
+
 MOST_STEPS = 50
 MOST_HALVINGS = 30
 
@@ -21,11 +25,11 @@ MOST_HALVINGS = 30
 # old ones need would take longer.
 CHEAP_HESSIANS = 1 << 19
 
-# Others are kept as long as each step leaves no more than this share of what the one before predicted: a step with a
-# new Hessian costs as much as several with an old one.
-KEEP_HESSIAN_BELOW = 0.1
+# Others are kept as long as each step leaves no more than this share of what the one before predicted: of many rows
+# new Hessians cost as much as a step or two.
+KEEP_HESSIAN_BELOW = 0.01
 
-# The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
+# A step with an old Hessian may be predicted to gain so much less than there is to gain.
 LEFT_BY_OLD = 1e-2
 
 # After a step that is predicted to take away more than this share of the value it is computed anew: where classes are
@@ -47,6 +51,8 @@ class RidgeMinima:
     """Shape (R, q)."""
     hessian: np.ndarray
     """About the Hessians there, shape (R, q, q)."""
+    value: np.ndarray | None
+    """About the values there, shape (R,), where they were needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +74,7 @@ def minimise_at_ridges(
     start: np.ndarray,
     within: float,
     nearby: NearbyHessians | None = None,
+    about: np.ndarray | None = None,
 ) -> RidgeMinima | None:
     """Minima of ``sum_i v_i L(y_i, coef z_i) + sum penalty coef^2 / 2`` for several penalties, one to a row.
 
@@ -80,6 +87,7 @@ def minimise_at_ridges(
     penalty, start : shape (R, q)
     within : the last step is predicted to gain at most about this share of the value
     nearby : Hessians to begin with
+    about : the values that the minima may have, shape (R,)
 
     Returns
     -------
@@ -89,28 +97,33 @@ def minimise_at_ridges(
     cheap = problem.has_cheap_hessians(len(start))
     compiled = minima_compiled(loss, y, weights, columns, penalty, start, within, MOST_STEPS, cheap=cheap)
     if not isinstance(compiled, bool):
-        return None if compiled is None else RidgeMinima(*compiled)
+        return None if compiled is None else RidgeMinima(*compiled, None)
     coef, scores = start.copy(), start @ columns
     directions = _Directions(problem, len(coef), nearby)
     open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        value = problem.values(coef, scores, penalty)
+        value = problem.values(coef, scores, penalty) if about is None else about.copy()
         slopes = problem.slopes(scores)
         for _ in range(MOST_STEPS):
             check_time()
-            here = (coef[open_], scores[open_], penalty[open_])
-            step, predicted, left = directions.next(open_, slopes, *here)
+            step, predicted, left = directions.next(open_, slopes, coef[open_], scores, penalty[open_])
+            if not np.isfinite(predicted).all():
+                return None
             last = left <= within * value[open_]
-            moved = problem.search(*here, step, predicted, last) if np.isfinite(predicted).all() else None
+            if last.any():  # these steps are taken as they are
+                coef[open_[last]] += step[last]
+                if last.all():
+                    return RidgeMinima(coef, directions.hessian, value)
+                on = ~last
+                open_, scores, step, predicted = open_[on], scores[on], step[on], predicted[on]
+            moved = problem.search(coef[open_], scores, penalty[open_], step, predicted)
             if moved is None:
                 return None
-            coef[open_], scores[open_], slopes = moved
-            fallen = open_[(predicted > LARGE_DECREASE * value[open_]) & ~last]
-            if len(fallen):
-                value[fallen] = problem.values(coef[fallen], scores[fallen], penalty[fallen])
-            if last.all():
-                return RidgeMinima(coef, directions.hessian)
-            open_, slopes = open_[~last], Slopes(slopes.derivative[~last], slopes.curvature[~last])
+            coef[open_], scores, slopes = moved
+            fallen = predicted > LARGE_DECREASE * value[open_]
+            if fallen.any():
+                some = open_[fallen]
+                value[some] = problem.values(coef[some], scores[fallen], penalty[some])
     return None
 
 
@@ -149,7 +162,10 @@ class _Directions:
                 self._nearby = None
             self._correct(rows, coef, gradient)
             step, predicted = self._along(rows, gradient)
-            before, left = self._predicted[rows], predicted / LEFT_BY_OLD
+            before = self._predicted[rows]
+            # What this step leaves is about the share of it that the last one has left.
+            share = np.where(before < np.inf, predicted / before, 1.0)
+            left = predicted / LEFT_BY_OLD * np.minimum(1.0, share)
             old = ~((predicted > 0) & (predicted <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
@@ -193,13 +209,24 @@ class _Batch:
 
     def values(self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R,)."""
-        losses = self._loss.value(np.broadcast_to(self._y, scores.shape), scores)
-        return losses @ self._weights + 0.5 * np.vecdot(penalty * coef, coef)
+        found = 0.5 * np.vecdot(penalty * coef, coef)
+        for some in self._parts(len(scores)):
+            losses = self._loss.value(np.broadcast_to(self._y, scores[some].shape), scores[some])
+            found[some] += losses @ self._weights
+        return found
 
     def slopes(self, scores: np.ndarray) -> Slopes:
         """First and second derivatives of the weighted losses, shape (R, G) each."""
-        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
-        return Slopes(derivative * self._weights, curvature * self._weights)
+        found = Slopes(np.empty(scores.shape), np.empty(scores.shape))
+        for some in self._parts(len(scores)):
+            parts = self._loss.slopes(np.broadcast_to(self._y, scores[some].shape), scores[some])
+            for whole, part in zip(found, parts, strict=True):
+                np.multiply(part, self._weights, out=whole[some])
+        return found
+
+    def _parts(self, n_rows: int) -> list[slice]:
+        """All rows at once where they are few, else each by itself: larger arrays leave the cache."""
+        return [slice(None)] if len(self._y) <= SHORT_ROWS else [slice(row, row + 1) for row in range(n_rows)]
 
     def gradients(self, slopes: Slopes, coef: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R, q)."""
@@ -246,22 +273,17 @@ class _Batch:
         penalty: np.ndarray,
         step: np.ndarray,
         predicted: np.ndarray,
-        last: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, Slopes] | None:
-        """Where the steps end, halved until no slope rises too far; None where halving does not help.
-
-        The last steps are taken as they are.
-        """
+        """Where the steps end, halved until no slope rises too far; None where halving does not help."""
         change, length = step @ self._columns, np.ones(len(step))
         rise = LARGEST_RISE * 2.0 * predicted
         for _ in range(MOST_HALVINGS):
-            new, there = coef + length[:, None] * step, scores + length[:, None] * change
-            if last.all():
-                return new, there, Slopes(there, there)
+            new = coef + length[:, None] * step
+            there = scores + (change if (length == 1.0).all() else length[:, None] * change)
             slopes = self.slopes(there)
             along = np.vecdot(slopes.derivative, change)
             along += np.vecdot(penalty * new, step)
-            far = ~(along <= rise) & ~last
+            far = ~(along <= rise)
             if not far.any():
                 return new, there, slopes
             length[far] *= 0.5

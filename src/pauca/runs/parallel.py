@@ -87,7 +87,9 @@ class ParallelRuns:
 
     def _start(self, job: Callable[[Budget], None], number: int, jobs_left: int, at_once: int) -> None:
         with np.errstate(all="ignore"):  # a thread does not have those of the one that started it
-            job(Budget(self._share(jobs_left, at_once), self._listener(number, self._n_folds)))
+            # With one job nothing but its own callback ends a run.
+            alone = at_once == 1 and self._callback is None
+            job(Budget(self._share(jobs_left, at_once), None if alone else self._listener(number, self._n_folds)))
         self._tell("run_ended", number)
 
     def _tell(self, what: str, *about: int) -> None:
