@@ -69,8 +69,8 @@ def both(question):
     with kernels_used("never"):
         numpy_answer = question()
     with kernels_used("always"):
-        assert PREVIEWS.module is not None
-        assert REFITS.module is not None
+        assert PREVIEWS.single.module is not None
+        assert REFITS.single.module is not None
         return numpy_answer, question()
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed, plain
+from pauca.compiled import plain
 from pauca.losses import Loss
-from pauca.losses.base import CompiledRows
-from pauca.losses.compiled_curves import CompiledCurve, compiled_curve
+from pauca.losses.compiled_curves import LossKernels
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import EXACT, Accuracy, Minimum
 
@@ -19,26 +15,8 @@ from pauca.solvers.newton import EXACT, Accuracy, Minimum
 MOST_NUMBERS = 1 << 19
 MOST_COLUMNS = 64
 
-# About what a kernel saves of a call, of one at several ridges, and for each row of each model, in seconds.
-SAVED_BY_CALL = 2e-4
-SAVED_BY_RIDGES = 1e-3
-SAVED_BY_ROW = 3e-8
-
-
-def _load_previews() -> ModuleType:
-    from pauca.objectives import kernels
-
-    return kernels
-
-
-def _load_refits() -> ModuleType:
-    from pauca.objectives import newton_kernels
-
-    return newton_kernels
-
-
-PREVIEWS, COUPLED_PREVIEWS = Kernels(_load_previews, "preview", "Data("), Kernels(_load_previews, "preview", "Ordered(")
-REFITS, COUPLED_REFITS = Kernels(_load_refits, "minimise", "Data("), Kernels(_load_refits, "minimise", "Ordered(")
+PREVIEWS = LossKernels("pauca.objectives.kernels", "preview")
+REFITS = LossKernels("pauca.objectives.newton_kernels", "minimise")
 
 
 def preview_compiled(
@@ -54,26 +32,21 @@ def preview_compiled(
 
     ``model`` has columns, penalty, coefficients (q,), scores (G,), value and inverse Hessian.
     """
-    if not has_kernels(loss):
-        return None
     columns, penalty, coef, scores, value, inverse = model
     added = len(new) > 0
     b, (q, n) = len(new) if added else len(removed), columns.shape
-    kernels = (COUPLED_PREVIEWS if loss.coupled else PREVIEWS).module
-    given = None if kernels is None or not q else given_rows(loss, rows.y, rows.weights, columns, scores)
-    if kernels is None or given is None:
-        count_missed(0.0 if loss.coupled else SAVED_BY_CALL + SAVED_BY_ROW * b * n)
+    given = PREVIEWS.given(loss, rows.y[0], rows.weights, columns, scores, instead_of=b * n) if q else None
+    if given is None:
         return None
     p = q + added
     found = np.empty((b, 1, p)), np.empty((b, 1, n)), np.empty(b), np.empty((b, p, p)), np.empty(b)
-    kernels.preview(
+    given.kernels.preview(
         given.data,
         plain(penalty),
         plain(coef),
-        given.scores,
         float(value),
         plain(inverse),
-        plain(given.in_order(new) if added else new),
+        given.in_order(new) if added else plain(new),
         plain(new_penalty),
         removed,
         float(accuracy.within),
@@ -103,17 +76,13 @@ def minimise_compiled(
 ) -> Minimum | bool | None:
     """The minimum as ``OneOutput.minimise`` returns it; False without a kernel."""
     q, n = columns.shape
-    if not has_kernels(loss) or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
+    given = REFITS.given(loss, y, weights, columns, scores, instead_of=n) if _suit(columns) else None
+    if given is None:
         return False
-    kernels = (COUPLED_REFITS if loss.coupled else REFITS).module
-    given = None if kernels is None else given_rows(loss, y[None], weights, columns, scores)
-    if kernels is None or given is None:
-        count_missed(0.0 if loss.coupled else SAVED_BY_CALL + SAVED_BY_ROW * n)
-        return False
-    coef, moved, found = np.array(start), np.array(given.scores), np.empty(2)
+    coef, moved, found = np.array(start), np.array(given.data.scores), np.empty(2)
     known = hessian is not None
     about_hessian = np.array(hessian) if known else np.empty((q, q))
-    ended = kernels.minimise(
+    ended = given.kernels.minimise(
         given.data,
         plain(penalty),
         coef,
@@ -131,9 +100,9 @@ def minimise_compiled(
     )
     if not given.kept():
         return False
-    if ended == kernels.NOWHERE:
+    if ended == given.kernels.NOWHERE:
         return None
-    at_minimum = ended == kernels.AT_MINIMUM
+    at_minimum = ended == given.kernels.AT_MINIMUM
     value, left = found.tolist()
     exactly = at_minimum and cheap
     return Minimum(
@@ -158,68 +127,19 @@ def minima_compiled(
     None where one of them does not converge, False without a kernel. Steps are those of a single refit, so minima agree
     with NumPy's, which takes steps at all ridges together, as closely as both are within their tolerance.
     """
-    curve, (q, n) = _usable(loss), columns.shape
-    if curve is None or not q or q > MOST_COLUMNS or columns.size > MOST_NUMBERS:
+    several, (q, n) = len(start), columns.shape
+    if loss.coupled or not _suit(columns):
         return False
-    kernels = REFITS.module
-    if kernels is None:
-        count_missed(SAVED_BY_RIDGES + SAVED_BY_ROW * n * len(start))
+    given = REFITS.given(loss, y, weights, columns, np.zeros(n), instead_of=several * n, calls=several)
+    if given is None:
         return False
-    coef, hessians = np.array(start), np.empty((len(start), q, q))
-    data = kernels.Data(*curve, plain(y), plain(weights), plain(columns))
-    found = kernels.minimise_each(
-        data, plain(penalties), coef, hessians, cheap, float(within), EXACT.most_steps, most_steps
+    coef, hessians = np.array(start), np.empty((several, q, q))
+    found = given.kernels.minimise_each(
+        given.data, plain(penalties), coef, hessians, cheap, float(within), EXACT.most_steps, most_steps
     )
     return (coef, hessians) if found else None
 
 
-class GivenRows(NamedTuple):
-    """What kernels are given of rows, and scores as they see them."""
-
-    data: Any
-    scores: np.ndarray
-    rows: CompiledRows | None = None
-    """Those that are coupled, and have an order of their own."""
-
-    def in_order(self, columns: np.ndarray) -> np.ndarray:
-        """Columns as kernels see them."""
-        return columns if self.rows is None else columns.take(self.rows.order, axis=-1)
-
-    def of_data(self, scores: np.ndarray) -> np.ndarray:
-        """Scores that kernels have found in the order of the data."""
-        if self.rows is None:
-            return scores
-        found = np.empty_like(scores)
-        found[..., self.rows.order] = scores
-        return found
-
-    def kept(self) -> bool:
-        """Whether the answers of a kernel are good."""
-        return self.rows is None or self.rows.keep(self.data)
-
-
-def given_rows(
-    loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, scores: np.ndarray
-) -> GivenRows | None:
-    """What kernels, which are loaded, are given of rows; None where there are none for the loss."""
-    if loss.coupled:
-        rows = loss.compiled_rows()
-        if rows is None:
-            return None
-        in_order = scores.take(rows.order)
-        return GivenRows(rows.data(columns.take(rows.order, axis=1), in_order), in_order, rows)
-    curve = compiled_curve(loss)
-    if curve is None:
-        return None
-    from pauca.objectives.kernels import Data
-
-    return GivenRows(Data(*curve, plain(y[0]), plain(weights), plain(columns)), plain(scores))
-
-
-def has_kernels(loss: Loss) -> bool:
-    """Whether there may be kernels for a loss; what coupled ones would save is counted where their rows are."""
-    return loss.coupled or _usable(loss) is not None
-
-
-def _usable(loss: Loss) -> CompiledCurve | None:
-    return None if loss.coupled or loss.joint else compiled_curve(loss)
+def _suit(columns: np.ndarray) -> bool:
+    """Whether there are few enough columns and numbers for kernels."""
+    return 0 < len(columns) <= MOST_COLUMNS and columns.size <= MOST_NUMBERS

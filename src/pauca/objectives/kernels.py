@@ -9,26 +9,11 @@ scores : (G,); own : (G,), a further column, if there is one: its coefficient is
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from pauca.losses.kernels import compiled, is_finite, loss_of, slopes_of, weigh
+from pauca.losses.kernels import Data, compiled, is_finite, loss_of, slopes_of, weigh
 from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS
 from pauca.tolerances import TINY
-
-
-class Data(NamedTuple):
-    """A loss, as in ``pauca.losses.compiled_curves``, and rows."""
-
-    form: int
-    number: float
-    y: np.ndarray
-    """Shape (G,)."""
-    weights: np.ndarray
-    """Shape (G,)."""
-    columns: np.ndarray
-    """Shape (q, G)."""
 
 
 @compiled
@@ -283,7 +268,6 @@ def preview(
     data: Data,
     penalty: np.ndarray,
     fitted: np.ndarray,
-    at: np.ndarray,
     value: float,
     known: np.ndarray,
     new: np.ndarray,
@@ -300,9 +284,9 @@ def preview(
 ) -> None:
     """A few steps to the minimum with each of some new columns or, where there are none, without some of its own.
 
-    The model has coefficients ``fitted``, scores ``at`` and the inverse Hessian ``known``; the last five are filled.
+    The model has coefficients ``fitted`` and the inverse Hessian ``known``; the last five are filled.
     """
-    weights, columns = data.weights, data.columns
+    weights, columns, at = data.weights, data.columns, data.scores
     q, n = columns.shape
     b, p = coef.shape
     rows, vectors = np.empty((4, n)), np.empty((4, p))

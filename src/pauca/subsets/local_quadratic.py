@@ -12,11 +12,10 @@ from pauca.constraints.units import Units
 from pauca.design import Design, Entries
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
-from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.compiled_quadratic import gains_by_mean, products_beside
+from pauca.subsets.column_entries import ColumnEntries, ListedColumns
+from pauca.subsets.compiled_gains import gains_by_mean, products_beside
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
-from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -345,7 +344,7 @@ class LocalQuadratic:
             return None
         found = products_beside(
             objective.smooth,
-            objective.y,
+            objective.y[0],
             self._rows.to_data(self._scores)[0],
             self._of_data[0],
             self._pool.gather(self._fit.units),
