@@ -14,7 +14,7 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import SLACK, Swap, digest, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
     Candidates,
     best_exchange,
@@ -275,6 +275,10 @@ class LeastSquaresSubset:
     def trial(self) -> AbstractContextManager[None]:
         return _Trial(self)
 
+    def use_products_of(self, other: Subset) -> None:
+        assert isinstance(other, LeastSquaresSubset)
+        self.gram = other.gram
+
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)
         other.expect(self._expected)
@@ -352,16 +356,12 @@ class LeastSquaresSubset:
 
     def _find_addition(self, rule: str) -> int | None:
         candidates = self._computed_candidates()
-        if self.limits.trivial and rule != "functional":
+        if self.limits.trivial:
             return candidates.best(rule, self.value)
-        functional, design = rule == "functional", self.objective.design
-        scores = candidates.scores("gradient" if functional else rule, self.value)
-        if functional:
-            scores = np.divide(scores, design.spread, out=scores, where=design.usable)
-        if not self.limits.trivial:
-            gains = scores * np.abs(scores) if rule in {"gradient", "functional"} else scores
-            addable = self.limits.addable(self.support, len(scores))
-            scores = np.where(addable, self.limits.per_price(gains), -np.inf)
+        scores = candidates.scores(rule, self.value)
+        gains = scores * np.abs(scores) if rule in {"gradient", "functional"} else scores
+        addable = self.limits.addable(self.support, len(scores))
+        scores = np.where(addable, self.limits.per_price(gains), -np.inf)
         best = first_largest(scores)
         return best if scores[best] > -np.inf else None
 

@@ -112,6 +112,8 @@ class Candidates:
 
     def _scores(self, rule: str, left: float) -> np.ndarray:
         """Scores by ``rule``, of barred columns too."""
+        if rule == "functional":
+            return np.abs(self.slope)
         if rule == "gradient":
             return np.abs(self.slope) * self._objective.design.spread
         scores = self.slope * self.slope

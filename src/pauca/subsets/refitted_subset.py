@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
-from pauca.subsets.base import SLACK, Pair, Swap, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Pair, Subset, Swap, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.fit_cache import RecentTable
 
 
@@ -294,6 +294,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
             yield
         finally:
             self.__dict__.update(before)
+
+    def use_products_of(self, other: Subset) -> None:
+        """Of most kinds of subset nothing is kept."""
 
     def restarted(self) -> Self:
         return type(self)(self._cache)

@@ -14,7 +14,7 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subsets.base import SLACK, Pair, Subset, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.coordinate_gains import CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
@@ -222,6 +222,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         bounds = objective.bounds or ()
         scalars = np.array([objective.ridge, objective.null_value, objective.origin])
         return digest((objective.y, design.weights, slope, design.mean, design.spread, *bounds, scalars))
+
+    def use_products_of(self, other: Subset) -> None:
+        assert isinstance(other, SmoothSubset)
+        self._cache.gram, self._cache.columns = other.cache.gram, other.cache.columns
 
     def dependent(self) -> np.ndarray:
         # A unit that was redundant on the way need not be so in the model the way has led to.
