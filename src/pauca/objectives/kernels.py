@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.losses.kernels import Data, compiled, is_finite, loss_of, slopes_of, weigh
-from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS
-from pauca.tolerances import TINY
+from pauca.objectives.approximate_refits import MOST_SHORTENINGS
+from pauca.solvers.newton import SMOOTH_RISE
+from pauca.tolerances import DEPENDENT_BELOW, TINY
 
 
 @compiled
@@ -159,7 +160,7 @@ def begin_addition(
         regressed[j] = total
     for j in range(q):
         left -= across[j] * regressed[j]
-    left = 1.0 / max(left, LEAST_LEFT * own)
+    left = 1.0 / max(left, DEPENDENT_BELOW * own)
     for j in range(q):
         share = regressed[j] * left
         for k in range(q):
@@ -241,7 +242,7 @@ def take_steps(
                 scores[i] = start[i] + reach * change[i]
             find_gradient(data, own, penalty, coef, scores, curvature, derivative, gradient)
             slope = dot(gradient, step)
-            short = slope <= LARGEST_RISE * twice
+            short = slope <= SMOOTH_RISE * twice
             if short:
                 break
             # The secant's zero, between the start and here.

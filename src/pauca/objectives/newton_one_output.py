@@ -21,7 +21,8 @@ MOST_STEPS = 60
 
 # What is left to gain is taken to be at most so many times what the next step predicts. Of 386 refits of swaps on seven
 # tables (words, spam, amounts, ordered classes and others) it was at most 2.2 times the first prediction, but for spam:
-# there at most 6.2 times.
+# there at most 6.2 times. Of 1,900 steps of refits of ten digits it was above 5 times the prediction at 4 %, most of
+# them on the way to infinity, where the gain of the last step, which counts there too, was no smaller.
 MOST_LEFT = 8.0
 
 
