@@ -7,10 +7,9 @@ import pytest
 
 from pauca import SparseOrdinalClassifier
 from pauca.compiled import kernels_used
-from pauca.objectives.approximate_refits import FittedModel
-from pauca.objectives.compiled_refits import PREVIEWS, REFITS
+from pauca.objectives.approximate_refits import PREVIEWS, FittedModel
 from pauca.objectives.merged_rows import Rows
-from pauca.objectives.newton_one_output import OneOutput
+from pauca.objectives.newton_one_output import REFITS, OneOutput
 from pauca.ordinal.cumulative_logit import CumulativeLogit
 from pauca.solvers.newton import EXACT, Accuracy
 from pauca.subsets.compiled_gains import ALONG_COLUMNS, Lines, gains_of_columns

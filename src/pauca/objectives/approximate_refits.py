@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.compiled import plain
 from pauca.design.base import CACHED_NUMBERS
 from pauca.losses import Loss
-from pauca.objectives.compiled_refits import preview_compiled
+from pauca.losses.compiled_curves import LossKernels
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import SMOOTH_RISE, Accuracy
 from pauca.solvers.quasi_newton import correct_inverses
@@ -31,6 +32,8 @@ BATCH_INVERSE_NUMBERS = 1 << 20
 # Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
 # the steps, and those of many models more memory than all else.
 LONG_SCORES = 1 << 17
+
+PREVIEWS = LossKernels("pauca.objectives.kernels", "preview")
 
 NO_COLUMNS, NO_PENALTY, NO_POSITIONS = np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.intp)
 
@@ -73,19 +76,47 @@ class FittedModel:
 
     def _with_some(self, new: np.ndarray, penalty: np.ndarray, accuracy: Accuracy) -> Previews:
         found = self._compiled(new, penalty, NO_POSITIONS, accuracy)
-        return found or self._kept(_Steps.added(self, new, penalty).run(accuracy))
+        return self._kept(found or _Steps.added(self, new, penalty).run(accuracy))
 
     def _without_some(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         found = self._compiled(NO_COLUMNS, NO_PENALTY, positions, accuracy)
-        return found or self._kept(_Steps.removed(self, positions).run(accuracy))
+        return self._kept(found or _Steps.removed(self, positions).run(accuracy))
 
     def _compiled(
         self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy
     ) -> Previews | None:
-        """The same by compiled kernels, where they are used and there is one for the loss."""
-        model = self.columns, self.penalty, self.coef[0], self.scores[0], self.value, self.inverse
-        found = preview_compiled(self.loss, self.rows, model, new, penalty, positions, accuracy)
-        return None if found is None else self._kept(Previews(*found))
+        """The same by compiled kernels: with each new column or, if there is none, without each of some positions.
+
+        None where they are not used, or there are none for the loss.
+        """
+        (q, n), rows = self.columns.shape, self.rows
+        b, p = (len(new), q + 1) if len(new) else (len(positions), q)
+        if not q:
+            return None
+        given = PREVIEWS.given(self.loss, rows.y[0], rows.weights, self.columns, self.scores[0], instead_of=b * n)
+        if given is None:
+            return None
+        coef, scores, inverse = np.empty((b, 1, p)), np.empty((b, 1, n)), np.empty((b, p, p))
+        value, predicted = np.empty((2, b))
+        given.kernels.preview(
+            given.data,
+            plain(self.penalty),
+            plain(self.coef[0]),
+            float(self.value),
+            plain(self.inverse),
+            given.in_order(new) if len(new) else new,
+            plain(penalty),
+            positions,
+            float(accuracy.within),
+            accuracy.most_steps,
+            accuracy.renewed,
+            coef[:, 0],
+            scores[:, 0],
+            value,
+            inverse,
+            predicted,
+        )
+        return Previews(coef, given.of_data(scores), value, inverse, predicted) if given.kept() else None
 
     def _kept(self, found: Previews) -> Previews:
         """Previews, without their scores where these would take much memory."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.clock import check_time
+from pauca.compiled import plain
 from pauca.losses import Loss, Slopes
-from pauca.objectives.compiled_refits import minima_compiled
-from pauca.objectives.newton_one_output import CHEAP_HESSIAN
+from pauca.objectives.newton_one_output import CHEAP_HESSIAN, given_refits
 from pauca.objectives.restricted import HESSIAN_NUMBERS
-from pauca.solvers.newton import CORRECTED_BELOW, SMOOTH_RISE
+from pauca.solvers.newton import CORRECTED_BELOW, EXACT, SMOOTH_RISE
 from pauca.solvers.quasi_newton import correct_inverses
 from pauca.tolerances import DAMPING
 
@@ -70,10 +70,13 @@ def minimise_at_ridges(
     """
     problem = _Batch(loss, y, weights, columns)
     cheap = problem.has_cheap_hessians(len(start))
-    compiled = minima_compiled(loss, y, weights, columns, penalty, start, within, MOST_STEPS, cheap=cheap)
-    if not isinstance(compiled, bool):
-        return None if compiled is None else RidgeMinima(*compiled)
     coef, scores = start.copy(), start @ columns
+    given = None if loss.coupled else given_refits(loss, y, weights, columns, scores[0], len(start))
+    if given is not None:
+        # One after the other: minima agree with those of steps at all ridges together within the tolerance of both.
+        hessian, limits = np.empty((len(coef), len(columns), len(columns))), (EXACT.most_steps, MOST_STEPS)
+        found = given.kernels.minimise_each(given.data, plain(penalty), coef, hessian, cheap, float(within), *limits)
+        return RidgeMinima(coef, hessian) if found else None
     directions = _Directions(problem, len(coef), nearby)
     open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

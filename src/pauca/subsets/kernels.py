@@ -33,7 +33,7 @@ def ceiling(slope: float, curvature: float, rate: float, penalty: float) -> floa
 
 
 @compiled
-def next_step(here: float, proposed: float, low: float, high: float, rise: float, fall: float, iteration: int) -> float:
+def next_step(proposed: float, low: float, high: float, rise: float, fall: float, iteration: int) -> float:
     """A proposed step or, where that leaves the bracket or is none, one by false position or bisection."""
     if low < proposed < high:
         return proposed
@@ -134,7 +134,7 @@ def gain_along(
             enough = within * 0.5 * here * slope
         else:
             # Where the last step was no good, as on an exponential, the next would not be either.
-            here = next_step(here, here + slope / curvature if shrunk else np.nan, low, high, rise, fall, iteration)
+            here = next_step(here + slope / curvature if shrunk else np.nan, low, high, rise, fall, iteration)
         old = slope
         find_slopes_at(data, z, merged, base, based, here, rows, found)
         slope, curvature = -found[0] - penalty * here, max(found[1], 0.0) + penalty

@@ -76,8 +76,6 @@ class SmoothCache(SubsetCache):
         self._quadratics = RecentTable[LocalQuadratic]()
         self.likely_gains = RecentTable[dict[bytes, dict[int, float]]]()
         """By support and the mask of units, estimates of what the likeliest of them gain, highest first."""
-        self.pairs = RecentTable[Pair | None]()
-        """By support, the two units that are likely to gain most together."""
         self.snapshots = RecentTable[Snapshot]()
         """The latest snapshots: a search that goes on from its moves meets all its models again."""
         self.importances = RecentTable[np.ndarray]()
@@ -403,8 +401,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return max(self._cache.fits.value_at(self._fit, coef) - self.value, 0.0)
 
     def likely_pair(self) -> Pair | None:
-        support, pairs = frozenset(self.support), self._cache.pairs
-        return pairs[support] if support in pairs else pairs.remember(support, self._find_pair())
+        return self._answer(self._find_pair, "pair")
 
     def _find_pair(self) -> Pair | None:
         objective, cache = self.objective, self._cache
