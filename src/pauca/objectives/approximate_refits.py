@@ -67,28 +67,26 @@ class FittedModel:
         The inverse Hessian is bordered by the new column and corrected by the steps.
         """
         batches = self._batches(len(new), len(self.columns) + 1)
-        return Previews.joined([self._with_some(new[some], penalty[some], accuracy) for some in batches])
+        return Previews.joined([self._some(new[some], penalty[some], NO_POSITIONS, accuracy) for some in batches])
 
     def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         """The same without each of some of its columns, whose coefficients are zero in what is returned."""
         batches = self._batches(len(positions), len(self.columns))
-        return Previews.joined([self._without_some(positions[some], accuracy) for some in batches])
+        return Previews.joined([self._some(NO_COLUMNS, NO_PENALTY, positions[some], accuracy) for some in batches])
 
-    def _with_some(self, new: np.ndarray, penalty: np.ndarray, accuracy: Accuracy) -> Previews:
-        found = self._compiled(new, penalty, NO_POSITIONS, accuracy)
-        return self._kept(found or _Steps.added(self, new, penalty).run(accuracy))
-
-    def _without_some(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
-        found = self._compiled(NO_COLUMNS, NO_PENALTY, positions, accuracy)
-        return self._kept(found or _Steps.removed(self, positions).run(accuracy))
+    def _some(self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy) -> Previews:
+        """With each new column or, if there is none, without each of some positions."""
+        found = self._compiled(new, penalty, positions, accuracy)
+        if found is None:
+            steps = _Steps.added(self, new, penalty) if len(new) else _Steps.removed(self, positions)
+            found = steps.run(accuracy)
+        # Scores that would take much memory are not kept.
+        return replace(found, scores=None) if self.scores.size > LONG_SCORES else found
 
     def _compiled(
         self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy
     ) -> Previews | None:
-        """The same by compiled kernels: with each new column or, if there is none, without each of some positions.
-
-        None where they are not used, or there are none for the loss.
-        """
+        """The same by compiled kernels; None where they are not used, or there are none for the loss."""
         (q, n), rows = self.columns.shape, self.rows
         b, p = (len(new), q + 1) if len(new) else (len(positions), q)
         if not q:
@@ -117,10 +115,6 @@ class FittedModel:
             predicted,
         )
         return Previews(coef, given.of_data(scores), value, inverse, predicted) if given.kept() else None
-
-    def _kept(self, found: Previews) -> Previews:
-        """Previews, without their scores where these would take much memory."""
-        return replace(found, scores=None) if self.scores.size > LONG_SCORES else found
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)

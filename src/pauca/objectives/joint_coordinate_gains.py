@@ -12,6 +12,7 @@ from pauca.tolerances import DAMPING
 # Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
 BATCH_NUMBERS = 1 << 16
 
+# Where so many steps do not suffice, columns are searched one by one; of ten digits they took at most 11.
 MOST_STEPS = 40
 
 # The last step is predicted to gain at most this share of the value; Newton's error is squared by taking it.
