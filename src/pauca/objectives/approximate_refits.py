@@ -12,6 +12,7 @@ from pauca.design.base import CACHED_NUMBERS
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import LossKernels
 from pauca.objectives.merged_rows import Rows
+from pauca.solvers.factorisation import inverse_or_nearest
 from pauca.solvers.newton import SMOOTH_RISE, Accuracy
 from pauca.solvers.quasi_newton import correct_inverses
 from pauca.tolerances import DEPENDENT_BELOW, TINY
@@ -401,7 +402,7 @@ def _bordered(model: FittedModel, curvature: np.ndarray, new: np.ndarray, penalt
         left = 1.0 / np.maximum(left, DEPENDENT_BELOW * own)
     else:
         left[:, places, places] += DEPENDENT_BELOW * diagonal
-        left = _inverses(left)
+        left = inverse_or_nearest(left)
     whole = np.empty((b, old + outputs, old + outputs))
     share = regressed @ left
     np.matmul(share, regressed.transpose(0, 2, 1), out=whole[:, :old, :old])
@@ -451,12 +452,5 @@ def _solved(blocks: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solutions of many small systems, for right sides of shape (..., C) or (..., C, m)."""
     lines = right.ndim < blocks.ndim
     right = right[..., None] if lines else right
-    solved = right / np.maximum(blocks, TINY) if blocks.shape[-1] == 1 else _inverses(blocks) @ right
+    solved = right / np.maximum(blocks, TINY) if blocks.shape[-1] == 1 else inverse_or_nearest(blocks) @ right
     return solved[..., 0] if lines else solved
-
-
-def _inverses(blocks: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(blocks)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(blocks, hermitian=True)

@@ -11,6 +11,7 @@ from pauca.design import Entries
 from pauca.design.base import CACHED_NUMBERS
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
+from pauca.subsets.base import highest
 from pauca.subsets.column_entries import ColumnEntries, ListedColumns
 from pauca.subsets.compiled_gains import Lines, gains_of_columns, gains_of_entries
 from pauca.tolerances import TIED_WITHIN, TINY
@@ -98,7 +99,7 @@ class CoordinateSearch:
             (order,) = (most >= max(best * (1 - TIED_WITHIN) / raised, TINY)).nonzero()
             if not len(order):
                 return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
-            some = order[_highest(most[order], width)]
+            some = order[highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
             estimated, found = most[some], _per_price(gains[some], price, some)
             most[some] = -np.inf
@@ -367,12 +368,6 @@ class WholeColumnSearch(CoordinateSearch):
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
     return gains if price is None else gains / price[features]
-
-
-def _highest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the ``count`` highest scores, highest first."""
-    some = np.argpartition(-scores, count - 1)[:count] if count < len(scores) else np.arange(len(scores))
-    return some[np.argsort(-scores[some], kind="stable")]
 
 
 class _Bracket:

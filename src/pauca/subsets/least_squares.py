@@ -14,13 +14,14 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, highest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
     Candidates,
     best_exchange,
     best_replacements,
+    cheapest_of,
+    cheapest_position,
     greedy_order,
-    highest_first,
 )
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 
@@ -168,7 +169,7 @@ class LeastSquaresSubset:
 
     def _find_removal(self, removal: str) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
-        position = _cheapest_position(costs, self.support, self.limits)
+        position = cheapest_position(costs, self.support, self.limits)
         return None if position is None else (self.support[position], float(costs[position]))
 
     def best_swap(self) -> Swap | None:
@@ -245,7 +246,7 @@ class LeastSquaresSubset:
             costs = coef * coef
             costs /= own
             costs += barred
-            place = _cheapest_of(costs, self.support, support, limits)
+            place = cheapest_of(costs, self.support, support, limits)
             if place is None:
                 break
             feature = self.support[place]
@@ -455,8 +456,8 @@ class LeastSquaresSubset:
         scores[feature] = np.inf
         design = self.objective.design
         if design.n_rows * design.n_features < SIMULATE_ABOVE:
-            return highest_first(scores, count + 1)
-        pool = highest_first(scores, POOL_FACTOR * count)
+            return highest(scores, count + 1)
+        pool = highest(scores, POOL_FACTOR * count)
         half = self._factor.half_solve(self._rows.array[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[greedy_order(candidates.slope[pool], candidates.residual[pool], left, count + 1)]
@@ -477,24 +478,3 @@ class _Trial:
 
     def __exit__(self, *_: object) -> None:
         self._subset.__dict__.update(self._before)
-
-
-def _cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:
-    """Position in ``features`` of the removal that costs least, of those that are ``left`` and that limits allow."""
-    if limits.trivial:
-        return first_smallest(costs, features)
-    places = [features.index(feature) for feature in left]
-    position = _cheapest_position(costs[places], left, limits)
-    return None if position is None else places[position]
-
-
-def _cheapest_position(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:
-    """Position in ``support`` of the removal that costs least, of those that the limits allow."""
-    if not support:
-        return None
-    if limits.trivial:
-        return first_smallest(costs, support)
-    removable = limits.removable(support)
-    if not removable.any():
-        return None
-    return first_smallest(np.where(removable, limits.per_price(costs, support), np.inf), support)

@@ -1,4 +1,4 @@
-"""What every column would bring to a least-squares model: by an addition, by an exchange, and in the steps to come."""
+"""What columns bring to a least-squares model: by an addition, a removal, an exchange, and in the steps to come."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
 from pauca.objectives import LeastSquares
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import first_largest
+from pauca.subsets.base import first_largest, first_smallest
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW, TIED_WITHIN
 
 # Slopes and residuals are updated by rank-one changes; after this many they are computed again, against rounding.
@@ -241,16 +242,6 @@ def _first_best(table: np.ndarray) -> tuple[int, int, float]:
     return int(tied[:, column].argmax()), column, best
 
 
-def highest_first(scores: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the ``count`` largest scores, best first, without those of minus infinity."""
-    if count < len(scores):
-        top = np.argpartition(scores, len(scores) - count)[len(scores) - count :]
-    else:
-        top = np.arange(len(scores))
-    top = top[scores[top] > -np.inf]
-    return top[np.argsort(-scores[top], kind="stable")]
-
-
 def greedy_order(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, count: int) -> list[int]:
     """Positions of the features that forward selection among few candidates would take, the first candidate first.
 
@@ -274,3 +265,24 @@ def greedy_order(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, coun
         gains = slope * slope / np.maximum(left.diagonal(), least)
         position = int(np.argmax(np.where(open_, gains, -1.0)))
     return taken
+
+
+def cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:
+    """Position in ``features`` of the removal that costs least, of those that are ``left`` and that limits allow."""
+    if limits.trivial:
+        return first_smallest(costs, features)
+    places = [features.index(feature) for feature in left]
+    position = cheapest_position(costs[places], left, limits)
+    return None if position is None else places[position]
+
+
+def cheapest_position(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:
+    """Position in ``support`` of the removal that costs least, of those that the limits allow."""
+    if not support:
+        return None
+    if limits.trivial:
+        return first_smallest(costs, support)
+    removable = limits.removable(support)
+    if not removable.any():
+        return None
+    return first_smallest(np.where(removable, limits.per_price(costs, support), np.inf), support)
