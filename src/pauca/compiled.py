@@ -31,9 +31,9 @@ SECONDS_TO_COMPILE = 25.0
 
 # About what kernels save of a call, and of each number that losses are found for in it, in seconds. They decide when
 # kernels are loaded, and no answer. For nine fits (classes, counts, words, ordered classes; single and cross-validated,
-# 569 x 30 to 20,000 x 60) they add up to 0.5 to 2.5 times what kernels saved.
-SAVED_BY_CALL = 1e-4
-SAVED_BY_NUMBER = 1e-8
+# 569 x 30 to 20,000 x 60) they add up to one to four times what kernels saved: a process that fits on has them early.
+SAVED_BY_CALL = 1.5e-4
+SAVED_BY_NUMBER = 2e-8
 
 # A time limit must leave so many times as long: what loading takes of it is lost to the search, which has two thirds.
 LEFT_OF_LIMIT = 3.0
