@@ -26,20 +26,18 @@ MOST_STEPS = 60
 # them on the way to infinity, where the gain of the last step, which counts there too, was no smaller.
 MOST_LEFT = 8.0
 
-
 # Compiled refits are not to be interrupted, and of more numbers than this BLAS computes their products as fast. Systems
 # of more columns LAPACK solves in less time: text to 200 words took longer with kernels than without.
 MOST_NUMBERS = 1 << 19
 MOST_COLUMNS = 64
+
+REFITS = LossKernels("pauca.objectives.newton_kernels", "minimise")
 
 
 def has_cheap_hessian(loss: Loss, size: int, n_rows: int) -> bool:
     """Whether the Hessian of a model of one output is computed at every step, so that none is handed on."""
     # Without kernels the Hessian of rows that are coupled takes sums over risk sets, or classes, of every column.
     return size * size * n_rows <= CHEAP_HESSIAN and (not loss.coupled or loss.compiled_rows() is not None)
-
-
-REFITS = LossKernels("pauca.objectives.newton_kernels", "minimise")
 
 
 def given_refits(
