@@ -224,15 +224,6 @@ def first_smallest(costs: np.ndarray, support: list[int]) -> int:
     return min(tied.nonzero()[0].tolist(), key=lambda position: support[position])
 
 
-def highest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the ``count`` highest scores above minus infinity, highest first, ties in order."""
-    some = np.arange(len(scores))
-    if count < len(scores):
-        some = np.sort(np.argpartition(-scores, count - 1)[:count])
-    some = some[scores[some] > -np.inf]
-    return some[np.argsort(-scores[some], kind="stable")]
-
-
 def digest(arrays: Iterable[np.ndarray]) -> bytes:
     """A digest of some arrays."""
     hashed = sha256()  # processors have instructions for it

@@ -8,16 +8,16 @@ import numpy as np
 
 from pauca.clock import check_time
 from pauca.design import Entries
-from pauca.design.base import CACHED_NUMBERS
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
-from pauca.subsets.base import highest
-from pauca.subsets.column_entries import ColumnEntries, ListedColumns
+from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_gains import Lines, gains_of_columns, gains_of_entries
 from pauca.tolerances import TIED_WITHIN, TINY
 
-# Candidates are taken in blocks that stay in the cache. The first has about so many numbers, and no fewer and no more
-# candidates than this.
+# Candidates are taken in blocks of about this many numbers, which stay in the cache.
+BLOCK_NUMBERS = 1 << 17
+
+# The first block has about so many numbers, and no fewer and no more candidates than this.
 FIRST_NUMBERS = 1 << 14
 FIRST_BLOCK = 8
 LARGEST_FIRST_BLOCK = 32
@@ -89,7 +89,7 @@ class CoordinateSearch:
         most = _per_price(most, price)
         most[~np.isfinite(slope)] = -np.inf
         gains, best = np.zeros(len(slope)), 0.0
-        width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, CACHED_NUMBERS))
+        width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
         width = min(width, LARGEST_FIRST_BLOCK)
         seen = np.zeros(0)
         # About narrow kinks next to no row has curvature, and how far estimates are off is seen only on the way.
@@ -99,7 +99,7 @@ class CoordinateSearch:
             (order,) = (most >= max(best * (1 - TIED_WITHIN) / raised, TINY)).nonzero()
             if not len(order):
                 return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
-            some = order[highest(most[order], width)]
+            some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
             estimated, found = most[some], _per_price(gains[some], price, some)
             most[some] = -np.inf
@@ -119,7 +119,7 @@ class CoordinateSearch:
             missed = _per_price(ROUGH_GAIN_TOLERANCE * 0.5 * slopes * slopes / curvature[close], price, close)
         close = close[~(per_price + missed < per_price.max(initial=0.0))]
         if len(close) > 1:
-            width = max(FIRST_BLOCK, CACHED_NUMBERS // len(self._scores))
+            width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
             for part in (close[start : start + width] for start in range(0, len(close), width)):
                 gains[part] = self.gains(part, slope[part], curvature[part])
         return gains
@@ -172,7 +172,7 @@ class CoordinateSearch:
         if not len(features):
             return np.zeros(0)
         numbers = self._columns.numbers(features) + len(self._of_rows)
-        block = np.cumsum(np.minimum(numbers, CACHED_NUMBERS // FIRST_BLOCK)) // CACHED_NUMBERS
+        block = np.cumsum(np.minimum(numbers, BLOCK_NUMBERS // FIRST_BLOCK)) // BLOCK_NUMBERS
         parts = np.split(np.arange(len(features)), np.flatnonzero(np.diff(block)) + 1)
         found = [self.gains(features[part], slope[part], curvature[part], VAGUE_GAIN_TOLERANCE) for part in parts]
         return np.concatenate(found)
@@ -254,11 +254,19 @@ class CoordinateSearch:
         rows = np.flatnonzero(weighted)
         return _WholeColumns(self._loss, self._y[rows], self._weights[rows], self._scores[rows], z[:, rows])
 
-    def _listed(self, entries: list[Entries]) -> _Listed:
-        columns = ListedColumns.of(entries)
-        scores, y, weights = (part[columns.rows] for part in (self._scores, self._y, self._weights))
-        merged = self._loss, self._rows, self._of_rows
-        return _Listed(*merged, columns.column, columns.values, scores, y, weights, columns.base)
+    def _listed(self, columns: list[Entries]) -> _Listed:
+        row = np.concatenate([column.rows for column in columns])
+        return _Listed(
+            self._loss,
+            self._rows,
+            self._of_rows,
+            np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns]),
+            np.concatenate([column.values for column in columns]),
+            self._scores[row],
+            self._y[row],
+            self._weights[row],
+            np.array([column.base for column in columns]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,6 +376,12 @@ class WholeColumnSearch(CoordinateSearch):
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
     return gains if price is None else gains / price[features]
+
+
+def _highest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the ``count`` highest scores, highest first."""
+    some = np.argpartition(-scores, count - 1)[:count] if count < len(scores) else np.arange(len(scores))
+    return some[np.argsort(-scores[some], kind="stable")]
 
 
 class _Bracket:

@@ -14,7 +14,7 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, highest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
     Candidates,
     best_exchange,
@@ -22,6 +22,7 @@ from pauca.subsets.least_squares_candidates import (
     cheapest_of,
     cheapest_position,
     greedy_order,
+    highest_first,
 )
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 
@@ -456,8 +457,8 @@ class LeastSquaresSubset:
         scores[feature] = np.inf
         design = self.objective.design
         if design.n_rows * design.n_features < SIMULATE_ABOVE:
-            return highest(scores, count + 1)
-        pool = highest(scores, POOL_FACTOR * count)
+            return highest_first(scores, count + 1)
+        pool = highest_first(scores, POOL_FACTOR * count)
         half = self._factor.half_solve(self._rows.array[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[greedy_order(candidates.slope[pool], candidates.residual[pool], left, count + 1)]

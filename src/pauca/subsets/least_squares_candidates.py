@@ -242,6 +242,16 @@ def _first_best(table: np.ndarray) -> tuple[int, int, float]:
     return int(tied[:, column].argmax()), column, best
 
 
+def highest_first(scores: np.ndarray, count: int) -> np.ndarray:
+    """Indices of the ``count`` largest scores, best first, without those of minus infinity."""
+    if count < len(scores):
+        top = np.argpartition(scores, len(scores) - count)[len(scores) - count :]
+    else:
+        top = np.arange(len(scores))
+    top = top[scores[top] > -np.inf]
+    return top[np.argsort(-scores[top], kind="stable")]
+
+
 def greedy_order(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, count: int) -> list[int]:
     """Positions of the features that forward selection among few candidates would take, the first candidate first.
 

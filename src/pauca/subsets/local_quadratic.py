@@ -13,10 +13,11 @@ from pauca.design import Design, Entries
 from pauca.design.base import CACHED_NUMBERS
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
-from pauca.subsets.column_entries import ColumnEntries, ListedColumns
+from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_gains import gains_by_mean, products_beside
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
+from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 

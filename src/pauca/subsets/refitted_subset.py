@@ -12,17 +12,7 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
-from pauca.subsets.base import (
-    SLACK,
-    Pair,
-    Subset,
-    Swap,
-    first_largest,
-    first_smallest,
-    highest,
-    is_lower,
-    require_memory,
-)
+from pauca.subsets.base import SLACK, Pair, Swap, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.fit_cache import RecentTable
 
 
@@ -292,7 +282,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         finally:
             self.__dict__.update(before)
 
-    def use_products_of(self, other: Subset) -> None:
+    def use_products_of(self, other: Any) -> None:
         """Of most kinds of subset nothing is kept."""
 
     def restarted(self) -> Self:
@@ -472,6 +462,10 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
 
 def highest_scores(scores: np.ndarray, count: int) -> list[int]:
-    """The same as ``highest``, as numbers of units."""
-    found: list[int] = highest(scores, count).tolist()
-    return found
+    """Indices of the ``count`` highest scores above minus infinity, highest first, ties in order."""
+    count = min(count, len(scores))
+    if not count:
+        return []
+    some = np.argpartition(-scores, count - 1)[:count]
+    some = some[scores[some] > -np.inf]
+    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]

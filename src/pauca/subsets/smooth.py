@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.subsets.base import SLACK, Pair, Subset, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.coordinate_gains import CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
@@ -221,7 +222,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         scalars = np.array([objective.ridge, objective.null_value, objective.origin])
         return digest((objective.y, design.weights, slope, design.mean, design.spread, *bounds, scalars))
 
-    def use_products_of(self, other: Subset) -> None:
+    def use_products_of(self, other: Any) -> None:
         assert isinstance(other, SmoothSubset)
         self._cache.gram, self._cache.columns = other.cache.gram, other.cache.columns
 
