@@ -37,6 +37,3 @@ COPY_ABOVE = 1 - DEPENDENT_BELOW
 
 TIED_WITHIN = 1e-9
 """Scores closer than this are equal but for rounding; ties go to the lowest index."""
-
-DAMPING = 1e-12
-"""Diagonals of Hessians are raised by this share of them, so that those of dependent columns can be inverted."""

@@ -15,10 +15,9 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
 from pauca.methods import Exchange
-from pauca.methods.forward import SIZE_GROWTH
 from pauca.model_selection import rules
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.grids import SizeRange, size_range_for
+from pauca.model_selection.grids import SIZE_GROWTH, SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds

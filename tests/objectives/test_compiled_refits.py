@@ -176,7 +176,7 @@ def test_previews_are_the_same(name, accuracy, scale):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("cheap", [0, 1 << 30])
 def test_minima_at_several_ridges_are_the_same(name, cheap, monkeypatch):
-    monkeypatch.setattr("pauca.objectives.newton_at_ridges.CHEAP_HESSIAN", cheap)
+    monkeypatch.setattr("pauca.objectives.newton_at_ridges.CHEAP_HESSIANS", cheap)
     loss, y, weights, columns, penalty, *_ = problem(name)
     penalties, begin = np.outer([0.3, 3.0, 30.0], penalty), np.tile(start(loss), (3, 1))
     expected, found = both(lambda: minimise_at_ridges(loss, y, weights, columns, penalties, begin, 1e-11))

@@ -10,7 +10,7 @@ from pauca.objectives.newton_at_ridges import NearbyHessians, _Batch, _Direction
 def _hessians(request, monkeypatch):
     """Small problems compute Hessians at every step, large ones keep them: every test takes both ways."""
     if request.param == "kept Hessians":
-        monkeypatch.setattr(newton_at_ridges, "CHEAP_HESSIAN", 0)
+        monkeypatch.setattr(newton_at_ridges, "CHEAP_HESSIANS", 0)
 
 
 def problem(loss, seed=0, n=60, q=5):

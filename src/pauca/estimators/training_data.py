@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from pauca.design import Chunks, GatheredColumns
 from pauca.estimators.raw_tables import FitTable
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.grids import SIZE_GROWTH
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.results.alternatives import Alternatives
 from pauca.results.path import Path
@@ -137,6 +138,6 @@ def measure_stability(
 
 def search_one_size(run: SearchRun, size: int, budget: Budget) -> History:
     """The search of a run to the model of one size, which need not have those of the sizes below it."""
-    for method in run.method.for_one_size(run):
+    for method in run.method.for_one_size(run, SIZE_GROWTH):
         history = SearchRun(method, run.design, run.subset).advance(Goal(size), budget)
     return history

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pauca.checks import ParameterChecks
 from pauca.methods.foba import FoBa
-from pauca.methods.forward import SIZE_GROWTH, Forward, GrowingMethod, next_addition
+from pauca.methods.forward import Forward, GrowingMethod, next_addition
 from pauca.runs.run import Goal, History, Method, Move, SearchRun, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower
 
@@ -27,7 +27,7 @@ SCOUTS = (Forward(), FoBa(), FoBa(rule="refit"))
 
 
 # Forward selection where it is compared with exchange, or leads to its first model.
-QUICK = Forward(shortlist=1.3, batch=SIZE_GROWTH)
+QUICK = Forward(shortlist=1.3)
 
 # Pairs are tried whose expected gain, times this, would lower the value. On eleven problems this passed over one pair
 # that would have lowered it: it gained 1.06 times what was expected, most others 0.96 to 1.04 times.
@@ -114,7 +114,7 @@ class Exchange(GrowingMethod):
             return replace(QUICK, batch=growth)
         return self._swaps_alone if swaps_suffice(run) else self
 
-    def for_one_size(self, run: SearchRun) -> tuple[Method, ...]:
+    def for_one_size(self, run: SearchRun, growth: float) -> tuple[Method, ...]:
         """Where each of the sizes below takes refits, without them: forward selection and then swaps.
 
         On breast cancer, simulated and wide tables frequencies of features on halves of the rows are within 0.1 of
@@ -122,7 +122,7 @@ class Exchange(GrowingMethod):
         """
         if run.subset.closed_form or run.subset.limits.can_be_relaxed:
             return (self,)
-        return QUICK, self._swaps_alone
+        return replace(QUICK, batch=growth), self._swaps_alone
 
     @property
     def _swaps_alone(self) -> Exchange:

@@ -12,10 +12,6 @@ from pauca.checks import ParameterChecks
 from pauca.runs.run import Goal, History, Method, Move, Stop
 from pauca.subsets.base import RULES, SLACK, Subset
 
-# Sizes that are compared grow by this share, and at least by one: every size to 20, every second to 30, every tenth
-# around 100. Neighbours differ less and less, and cost more and more.
-SIZE_GROWTH = 0.1
-
 
 class GrowingMethod(Method):
     """A method that starts from the empty model and answers with the size at which it stopped."""

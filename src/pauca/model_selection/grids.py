@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.losses import Loss
-from pauca.methods.forward import SIZE_GROWTH, sizes_growing_by
+from pauca.methods.forward import sizes_growing_by
 
 AUTO = "auto"
 
@@ -23,6 +23,10 @@ FIRST_LARGEST = 20
 LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 LARGEST_SIZE = 200
+
+# Sizes grow by this share, and at least by one: every size to 20, every second to 30, every tenth around 100.
+# Neighbours differ less and less, and cost more and more.
+SIZE_GROWTH = 0.1
 
 # Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
 # little.

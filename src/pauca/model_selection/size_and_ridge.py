@@ -13,10 +13,9 @@ from pauca.clock import GRACE, interrupts_held, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Forward
 from pauca.methods.exchange import swaps_suffice
-from pauca.methods.forward import SIZE_GROWTH
 from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import GAINED_BY_LIGHTEST, RidgeGrid, SizeRange
+from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, at_most
 from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter
 from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored

@@ -7,7 +7,6 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import SMOOTH_RISE
-from pauca.tolerances import DAMPING
 
 # Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
 BATCH_NUMBERS = 1 << 16
@@ -20,6 +19,9 @@ LAST_STEP_BELOW = 1e-8
 
 # A step whose slope has risen too far is halved at most so many times.
 MOST_SHORTENINGS = 20
+
+# Keeps Hessians of columns that hardly vary invertible.
+DAMPING = 1e-12
 
 
 def joint_line_gains(

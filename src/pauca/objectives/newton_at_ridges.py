@@ -9,17 +9,36 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.compiled import plain
 from pauca.losses import Loss, Slopes
-from pauca.objectives.newton_one_output import CHEAP_HESSIAN, given_refits
-from pauca.objectives.restricted import HESSIAN_NUMBERS
-from pauca.solvers.newton import CORRECTED_BELOW, EXACT, SMOOTH_RISE
+from pauca.objectives.newton_one_output import given_refits
+from pauca.solvers.newton import EXACT
 from pauca.solvers.quasi_newton import correct_inverses
-from pauca.tolerances import DAMPING
+
+# Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
+BLOCK_NUMBERS = 1 << 18
 
 MOST_STEPS = 50
 MOST_HALVINGS = 30
 
+# Hessians of no more multiplications than this, all ridges together, are computed at every step: the further steps that
+# old ones need would take longer.
+CHEAP_HESSIANS = 1 << 19
+
+# Others are kept as long as each step leaves no more than this share of what the one before predicted: a step with a
+# new Hessian costs as much as several with an old one.
+KEEP_HESSIAN_BELOW = 0.1
+
 # The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
 LEFT_BY_OLD = 1e-2
+
+# After a step that is predicted to take away more than this share of the value it is computed anew: where classes are
+# separated it falls to next to nothing, and the first one says nothing of how accurate the minimum is.
+LARGE_DECREASE = 0.1
+
+# A step is halved as long as the slope at its end is above this share of what it was: convex functions fall until then.
+LARGEST_RISE = 0.25
+
+# Keeps Hessians of dependent columns invertible.
+DAMPING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +110,11 @@ def minimise_at_ridges(
             if moved is None:
                 return None
             coef[open_], scores[open_], slopes = moved
+            fallen = open_[(predicted > LARGE_DECREASE * value[open_]) & ~last]
+            if len(fallen):
+                value[fallen] = problem.values(coef[fallen], scores[fallen], penalty[fallen])
             if last.all():
                 return RidgeMinima(coef, directions.hessian)
-            # Where classes are separated it falls to next to nothing, and the first one says little of the last step.
-            value[open_] = problem.values(*moved[:2], penalty[open_])
             open_, slopes = open_[~last], Slopes(slopes.derivative[~last], slopes.curvature[~last])
     return None
 
@@ -135,7 +155,7 @@ class _Directions:
             self._correct(rows, coef, gradient)
             step, predicted = self._along(rows, gradient)
             before, left = self._predicted[rows], predicted / LEFT_BY_OLD
-            old = ~((predicted > 0) & (predicted <= CORRECTED_BELOW * before))
+            old = ~((predicted > 0) & (predicted <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
                 self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))
@@ -171,8 +191,8 @@ class _Batch:
         self.size = len(columns)
 
     def has_cheap_hessians(self, n_rows: int) -> bool:
-        """Whether the Hessians of all rows are computed at every step, by their multiplications together."""
-        cheap = n_rows * self.size**2 * len(self._y) <= CHEAP_HESSIAN
+        """Whether the Hessians of all rows are computed at every step."""
+        cheap = n_rows * self.size**2 * len(self._y) <= CHEAP_HESSIANS
         # Those of coupled rows take sums over all columns.
         return cheap and not self._loss.coupled
 
@@ -194,7 +214,7 @@ class _Batch:
         """Shape (R, q, q)."""
         columns, (rows, size) = self._columns, penalty.shape
         hessian = np.zeros((rows * size, size))
-        step = max(256, HESSIAN_NUMBERS // (rows * size))
+        step = max(256, BLOCK_NUMBERS // (rows * size))
         for start in range(0, columns.shape[1], step):
             here = slice(start, start + step)
             part = columns[:, here]
@@ -238,7 +258,7 @@ class _Batch:
         The last steps are taken as they are.
         """
         change, length = step @ self._columns, np.ones(len(step))
-        rise = SMOOTH_RISE * 2.0 * predicted
+        rise = LARGEST_RISE * 2.0 * predicted
         for _ in range(MOST_HALVINGS):
             new, there = coef + length[:, None] * step, scores + length[:, None] * change
             if last.all():

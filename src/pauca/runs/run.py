@@ -265,8 +265,11 @@ class Method(Protocol):
         """
         return self
 
-    def for_one_size(self, run: SearchRun) -> tuple[Method, ...]:
-        """Methods that, one after the other, lead a run of this one to a model of one size as good as its own."""
+    def for_one_size(self, run: SearchRun, growth: float) -> tuple[Method, ...]:
+        """Methods that, one after the other, lead a run of this one to a model of one size as good as its own.
+
+        Sizes on the way may grow by a share.
+        """
         return (self,)
 
 
