@@ -11,10 +11,11 @@ import pytest
 from pauca import compiled
 from pauca.clock import deadline_after, limited_until
 from pauca.compiled import (
+    SAVED_BY_CALL,
+    SAVED_BY_NUMBER,
     SECONDS_TO_COMPILE,
     SECONDS_TO_LOAD,
     Kernels,
-    count_missed,
     kernels_used,
     set_mode,
     was_compiled,
@@ -30,31 +31,51 @@ def use(monkeypatch):
     return fresh
 
 
-def kernels(*, known):
-    """Kernels of a module, and how often it was loaded."""
+@pytest.fixture
+def imported(monkeypatch):
+    """Kernels of a module that is imported so, and how often it was."""
+
+    def kernels(load):
+        loads = []
+        monkeypatch.setattr(compiled, "import_module", lambda name: loads.append(name) or load())
+        return Kernels("a module", "kernel"), loads
+
+    return kernels
+
+
+def module(*, known):
+    """A module with a kernel."""
     index = {"signature": "file"} if known else {}  # empty also where the file of the kernels has changed since
     kernel = SimpleNamespace(_cache=SimpleNamespace(_cache_file=SimpleNamespace(_load_index=lambda: index)))
-    loads = []
-    return Kernels(lambda: loads.append(1) or SimpleNamespace(kernel=kernel), "kernel"), loads
+    return lambda: SimpleNamespace(kernel=kernel)
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_kernels_are_used_once_they_would_have_saved_what_they_take(use, known):
-    found, loads = kernels(known=known)
+def test_kernels_are_used_once_they_would_have_saved_what_they_take(use, imported, known):
+    found, loads = imported(module(known=known))
     assert found.module is None
-    count_missed(0.6 * SECONDS_TO_LOAD)
+    use.missed += 0.6 * SECONDS_TO_LOAD
     assert found.module is None
     assert not loads
-    count_missed(0.6 * SECONDS_TO_LOAD)
+    use.missed += 0.6 * SECONDS_TO_LOAD
     assert (found.module is not None) == known
-    count_missed(SECONDS_TO_COMPILE)
+    use.missed += SECONDS_TO_COMPILE
     assert found.module is not None
-    assert loads == [1]
+    assert loads == ["a module"]
 
 
-def test_nothing_is_loaded_where_a_limit_leaves_no_time_for_it(use):
-    found, _ = kernels(known=True)
-    count_missed(10 * SECONDS_TO_LOAD)
+def test_what_numpy_computes_instead_is_counted(use, imported):
+    found, _ = imported(module(known=True))
+    assert found.instead_of(1000, calls=3) is None
+    assert use.missed == pytest.approx(3 * SAVED_BY_CALL + 1000 * SAVED_BY_NUMBER)
+    before = use.missed = SECONDS_TO_LOAD
+    assert found.instead_of(1000) is not None
+    assert use.missed == before
+
+
+def test_nothing_is_loaded_where_a_limit_leaves_no_time_for_it(use, imported):
+    found, _ = imported(module(known=True))
+    use.missed += 10 * SECONDS_TO_LOAD
     with limited_until(deadline_after(SECONDS_TO_LOAD)):
         assert found.module is None
     assert found.module is not None
@@ -62,8 +83,8 @@ def test_nothing_is_loaded_where_a_limit_leaves_no_time_for_it(use):
         assert found.module is not None  # it costs nothing any more
 
 
-def test_kernels_are_used_as_asked(use):
-    found, _ = kernels(known=False)
+def test_kernels_are_used_as_asked(use, imported):
+    found, _ = imported(module(known=False))
     with kernels_used("always"):
         assert found.module is not None
     with kernels_used("never"):
@@ -73,38 +94,35 @@ def test_kernels_are_used_as_asked(use):
         set_mode("sometimes")
 
 
-def test_without_numba_nothing_is_loaded(use):
+def test_without_numba_nothing_is_loaded(use, imported):
     use.installed = False
-    found, loads = kernels(known=True)
+    found, loads = imported(module(known=True))
     with kernels_used("always"):
         assert found.module is None
     assert not loads
 
 
 @pytest.mark.parametrize("error", [ImportError("Numba needs NumPy 2.2 or less"), RuntimeError("cannot cache function")])
-def test_where_numba_cannot_be_used_numpy_is(use, error):
-    loads = []
-
+def test_where_numba_cannot_be_used_numpy_is(use, imported, error):
     def load():
-        loads.append(1)
         raise error
 
-    found = Kernels(load, "kernel")
-    count_missed(10 * SECONDS_TO_COMPILE)
+    found, loads = imported(load)
+    use.missed += 10 * SECONDS_TO_COMPILE
     assert found.module is None
     assert found.module is None
-    assert loads == [1]
+    assert loads == ["a module"]
 
 
 @pytest.mark.parametrize("kernel", ["told to compile nothing", "with a damaged cache"])
-def test_where_kernels_cannot_be_compiled_numpy_is_used(use, kernel):
+def test_where_kernels_cannot_be_compiled_numpy_is_used(use, imported, kernel):
     def load_index():
         raise EOFError("Ran out of input")
 
     damaged = SimpleNamespace(_cache=SimpleNamespace(_cache_file=SimpleNamespace(_load_index=load_index)))
     plain_function = damaged if kernel == "with a damaged cache" else lambda x: x  # NUMBA_DISABLE_JIT=1
     with kernels_used("always"):
-        assert Kernels(lambda: SimpleNamespace(kernel=plain_function), "kernel").module is None
+        assert imported(lambda: SimpleNamespace(kernel=plain_function))[0].module is None
 
 
 def test_kernels_are_known_by_the_release_and_the_file_that_they_were_compiled_from(tmp_path, monkeypatch):

@@ -10,8 +10,9 @@ the same point, unless they have been compiled since.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -28,7 +29,13 @@ MODES = ("auto", "always", "never")
 SECONDS_TO_LOAD = 0.7
 SECONDS_TO_COMPILE = 25.0
 
-# A time limit must leave so many times as long.
+# About what kernels save of a call, and of each number that losses are found for in it, in seconds. They decide when
+# kernels are loaded, and no answer. For nine fits (classes, counts, words, ordered classes; single and cross-validated,
+# 569 x 30 to 20,000 x 60) they add up to one to four times what kernels saved: a process that fits on has them early.
+SAVED_BY_CALL = 1.5e-4
+SAVED_BY_NUMBER = 2e-8
+
+# A time limit must leave so many times as long: what loading takes of it is lost to the search, which has two thirds.
 LEFT_OF_LIMIT = 3.0
 
 
@@ -68,23 +75,28 @@ def kernels_used(mode: str) -> Iterator[None]:
         _USE.mode = before
 
 
-def count_missed(seconds: float) -> None:
-    """Count what kernels would have saved."""
-    _USE.missed += seconds
-
-
 class Kernels:
-    """The kernels of a module, loaded by ``load``; ``longest`` is the name of the one that takes longest to compile.
+    """The kernels of a module, imported by its ``name``; ``longest`` is that of the one that takes longest to compile.
 
     Where kernels are compiled for several kinds of data, ``kind`` is the name of one.
     """
 
-    def __init__(self, load: Callable[[], ModuleType], longest: str, kind: str = "") -> None:
-        self._load = load
+    def __init__(self, name: str, longest: str, kind: str = "") -> None:
+        self._name = name
         self._longest = longest
         self._kind = kind
         self._imported: ModuleType | None = None
         self._ready: ModuleType | None = None
+
+    def instead_of(self, numbers: int, calls: int = 1) -> ModuleType | None:
+        """The module, where its kernels are to be used now; otherwise what NumPy computes instead is counted.
+
+        That is so many ``numbers`` in so many ``calls``.
+        """
+        found = self.module
+        if found is None:
+            _USE.missed += SAVED_BY_CALL * calls + SAVED_BY_NUMBER * numbers
+        return found
 
     @property
     def module(self) -> ModuleType | None:
@@ -101,7 +113,7 @@ class Kernels:
         try:
             if self._imported is None:
                 with interrupts_held():
-                    self._imported = self._load()
+                    self._imported = import_module(self._name)
             known = was_compiled(getattr(self._imported, self._longest), self._kind)
         except Exception:  # Numba does not suit this NumPy, its cache cannot be used, or it is told to compile nothing
             _USE.installed = False

@@ -55,7 +55,7 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     X, y = integers()
     v = np.full(60, 1 / 60)
     whole = make_design(DESIGNS[form](X), v, center=True)
-    for name in ("MOMENT_BLOCK_NUMBERS", "ONE_PASS_NUMBERS", "GATHERED_NUMBERS", "WIDE_NUMBERS"):
+    for name in ("CACHED_NUMBERS", "ONE_PASS_NUMBERS", "GATHERED_NUMBERS", "WIDE_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
     for name in ("DENSE_NUMBERS", "GATHERED_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)

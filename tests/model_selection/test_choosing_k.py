@@ -14,13 +14,13 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
+from pauca.methods import Exchange
 from pauca.model_selection import rules
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.grids import SizeRange, size_range_for
+from pauca.model_selection.grids import SIZE_GROWTH, SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
-from pauca.model_selection.size_and_ridge import QUICK_SEARCH, SWAPS_ALONE, compared_by
 from pauca.runs import run as driver
 from pauca.runs.problem import Target
 
@@ -525,6 +525,9 @@ def test_where_the_method_ends_sooner_than_the_paths_compared_the_model_chosen_i
         assert costs[model.support_].sum() <= budget
 
 
+SWAPS_ALONE = Exchange(scouts=(), detour=0)
+
+
 @pytest.mark.filterwarnings("ignore:The largest size")
 @pytest.mark.parametrize(("kind", "quick"), [(SparseClassifier, "forward"), (SparseRegressor, SWAPS_ALONE)])
 def test_the_path_on_all_rows_is_that_of_the_method(kind, quick):
@@ -549,7 +552,7 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
     for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
         run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._training_data.searches[0.0]
-        assert compared_by(run, QUICK_SEARCH) is run
+        assert run.method.for_comparison(run, SIZE_GROWTH) is run.method
 
 
 def related_columns():

@@ -8,11 +8,10 @@ import pytest
 
 from pauca.compiled import kernels_used
 from pauca.losses import Gamma, GammaInverseLink, LogLoss, NegativeBinomial, Poisson, Tweedie
-from pauca.objectives.approximate_refits import FittedModel
-from pauca.objectives.compiled_refits import PREVIEWS, REFITS
+from pauca.objectives.approximate_refits import PREVIEWS, FittedModel
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.newton_at_ridges import minimise_at_ridges
-from pauca.objectives.newton_one_output import OneOutput
+from pauca.objectives.newton_one_output import REFITS, OneOutput
 from pauca.solvers.newton import EXACT, Accuracy
 
 pytest.importorskip("numba")
@@ -69,8 +68,8 @@ def both(question):
     with kernels_used("never"):
         numpy_answer = question()
     with kernels_used("always"):
-        assert PREVIEWS.module is not None
-        assert REFITS.module is not None
+        assert PREVIEWS.single.module is not None
+        assert REFITS.single.module is not None
         return numpy_answer, question()
 
 

@@ -7,13 +7,12 @@ import pytest
 
 from pauca import SparseOrdinalClassifier
 from pauca.compiled import kernels_used
-from pauca.objectives.approximate_refits import FittedModel
-from pauca.objectives.compiled_refits import COUPLED_PREVIEWS, COUPLED_REFITS
+from pauca.objectives.approximate_refits import PREVIEWS, FittedModel
 from pauca.objectives.merged_rows import Rows
-from pauca.objectives.newton_one_output import OneOutput
+from pauca.objectives.newton_one_output import REFITS, OneOutput
 from pauca.ordinal.cumulative_logit import CumulativeLogit
 from pauca.solvers.newton import EXACT, Accuracy
-from pauca.subsets.compiled_lines import COUPLED_KERNELS, CompiledSearch, Lines
+from pauca.subsets.compiled_gains import ALONG_COLUMNS, Lines, gains_of_columns
 
 pytest.importorskip("numba")
 
@@ -42,7 +41,7 @@ def both(question):
     with kernels_used("never"):
         expected = question()
     with kernels_used("always"):
-        assert all(kernels.module is not None for kernels in (COUPLED_PREVIEWS, COUPLED_REFITS, COUPLED_KERNELS))
+        assert all(kernels.coupled.module is not None for kernels in (PREVIEWS, REFITS, ALONG_COLUMNS))
         return expected, question()
 
 
@@ -94,7 +93,7 @@ def test_gains_along_columns_are_those_of_refits_of_one_coefficient():
     )
     with kernels_used("always"):
         before = float(loss.value(y, scores) @ weights)
-        found = CompiledSearch(loss, before).of_coupled_columns(loss, scores, new, lines, 1e-9)
+        found = gains_of_columns(loss, (y, weights, scores), new, lines, 1e-9, before)
     steps = np.linspace(-2, 2, 4001)
     for z, gain in zip(new, found, strict=True):
         along = loss.value(y, scores + steps[:, None] * z) @ weights + 0.5e-3 * steps**2

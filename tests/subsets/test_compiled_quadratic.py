@@ -8,7 +8,7 @@ from pauca.design import DenseDesign
 from pauca.losses import Gamma, LogLoss, NegativeBinomial
 from pauca.objectives import SmoothObjective
 from pauca.ordinal.cumulative_logit import CumulativeLogit
-from pauca.subsets.compiled_quadratic import COUPLED_KERNELS, KERNELS, MEAN_KERNELS
+from pauca.subsets.compiled_gains import BESIDE, BY_MEAN
 from pauca.subsets.smooth import SmoothSubset
 
 pytest.importorskip("numba")
@@ -43,7 +43,7 @@ def test_gains_are_the_same(name):
             around = quadratic(name)
             answers.append((around.refit_gains, around.refined_gains(units), around.pair_gains(units[:3])))
             if mode == "always":
-                used = (MEAN_KERNELS, COUPLED_KERNELS if name == "ordinal" else KERNELS)
+                used = (BY_MEAN, BESIDE.coupled if name == "ordinal" else BESIDE.single)
                 assert all(kernels.module is not None for kernels in used)
                 # The gains of single units come with those of pairs.
                 np.testing.assert_allclose(quadratic(name).refined_gains(units), around.refined_gains(units), rtol=1e-9)

@@ -558,7 +558,7 @@ def test_what_a_long_search_remembers_is_bounded(monkeypatch):
         subset.best_addition("gradient")
     cache = subset._cache
     most = 50_000 // (fit_cache.BYTES_PER_UNIT * 10)
-    assert len(cache.additions) <= most
+    assert len(cache.answers) <= most
     assert len(cache.fits._known) <= most
 
 

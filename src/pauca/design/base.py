@@ -33,6 +33,9 @@ MEAN_DOMINATES_ABOVE = 1e3
 GATHERED_NUMBERS = 1 << 16
 WIDE_NUMBERS = 1 << 19
 
+# What takes several passes over numbers works on about so many at a time: a megabyte, which stays in the cache.
+CACHED_NUMBERS = 1 << 17
+
 
 class Entries(NamedTuple):
     """A standardised column as the rows whose values may differ from its ``base``, which all others have."""

@@ -7,12 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
+from pauca.design.base import CACHED_NUMBERS, GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
 from pauca.design.fold_grams import RowParts
 from pauca.threads import blas_threads
-
-# Moments take element-wise passes: their blocks should stay in the cache.
-MOMENT_BLOCK_NUMBERS = 1 << 17
 
 # Blocks of one pass for several sums: they stay in the cache while each sum reads them.
 ONE_PASS_NUMBERS = 1 << 18
@@ -135,7 +132,7 @@ class DenseDesign(StandardisedColumns):
 
     def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
         squares = np.zeros((len(weights), self.n_features))
-        for rows in row_blocks(self.n_rows, self.n_features, MOMENT_BLOCK_NUMBERS):
+        for rows in row_blocks(self.n_rows, self.n_features, CACHED_NUMBERS):
             block = self._all_columns(rows)
             squares += weights[:, rows] @ (block * block)
         if self._means_dominate:
@@ -254,7 +251,7 @@ def _weighted_squares_and_products(
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
     """Means in one pass over blocks of rows; variances about them, and the rounding of the means, in another."""
     n_rows, n_features = X.shape
-    step = max(1, MOMENT_BLOCK_NUMBERS // n_features)
+    step = max(1, CACHED_NUMBERS // n_features)
     blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
     mean = np.zeros(n_features)
     if center:
@@ -277,7 +274,7 @@ def _moments_by_columns(X: np.ndarray, weights: np.ndarray, center: bool) -> tup
     n_rows, n_features = X.shape
     mean = np.zeros(n_features)
     variance = np.empty(n_features)
-    step = max(1, MOMENT_BLOCK_NUMBERS // n_rows)
+    step = max(1, CACHED_NUMBERS // n_rows)
     for start in range(0, n_features, step):
         columns = slice(start, min(start + step, n_features))
         block = X[:, columns].T.astype(np.float64)

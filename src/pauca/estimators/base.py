@@ -43,7 +43,7 @@ from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
-from pauca.runs.progress import phase, reported
+from pauca.runs.progress import ProgressReport, phase, reported
 from pauca.runs.run import Budget, interrupted_once
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
@@ -335,11 +335,11 @@ class SparseModel(ProvingMixin, FittedModel):
         """What to say of coefficients that diverge."""
         return SEPARABLE
 
-    def _settings(self) -> SearchSettings:
-        """The parameters, checked before any data are looked at."""
+    def _settings(self, report: ProgressReport | None = None) -> SearchSettings:
+        """The parameters, checked before any data are looked at; ``report`` shows what searches do."""
         given = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
         parameters = {"fit_intercept": True} | given
-        settings = SearchSettings.parse(type(self).__name__, parameters)
+        settings = SearchSettings.parse(type(self).__name__, parameters, report)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
         return settings

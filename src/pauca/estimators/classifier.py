@@ -27,6 +27,7 @@ from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.results.choice import DEFAULT_RULE
 from pauca.runs.problem import Target
+from pauca.runs.progress import showing
 from pauca.runs.run import Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import plain
@@ -487,8 +488,8 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
         -------
         self
         """
-        settings = self._settings()
-        with settings.shown(), fitting(self):
+        with showing(self.verbose, self.time_limit) as report, fitting(self):
+            settings = self._settings(report)
             X, y, weights, target = self._validate(X, y, sample_weight, raw=True)
             known = self._known_scores(offset, None, len(y))
             if known is not None:

@@ -23,7 +23,7 @@ from pauca.results.data_summary import ColumnValues, DataSummary
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.progress import phase
-from pauca.runs.run import Budget, Goal, Stop
+from pauca.runs.run import Budget, Goal
 from pauca.statistics.round_steps import round_step
 from pauca.statistics.standard_errors import coefficient_covariance, pearson_dispersion
 
@@ -37,9 +37,7 @@ def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[He
     found, step = [], phase("fitting without each fold", len(folds))
     for fold in folds:
         run = fold.problem(searched).begin(fold.weights)
-        history = run.advance(Goal(max(1, size)), Budget())
-        if history.stop is Stop.INTERRUPTED:  # half a search is not the model of this fold
-            raise KeyboardInterrupt
+        history = run.advance(Goal(max(1, size)), Budget(whole=True))
         support = at_most(history.best, size).support
         fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
         found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0], fold.X))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +49,13 @@ class SearchSettings:
     criterion: str | None
     n_jobs: int | None
     missing: str
-    progress: ProgressReport | None
 
     @classmethod
-    def parse(cls, owner: str, parameters: Mapping[str, Any]) -> SearchSettings:
-        """Settings from the parameters of an estimator; an invalid one raises an error that names the ``owner``."""
+    def parse(cls, owner: str, parameters: Mapping[str, Any], report: ProgressReport | None = None) -> SearchSettings:
+        """Settings from the parameters of an estimator; an invalid one raises an error that names the ``owner``.
+
+        The ``report`` is told of the moves of its searches.
+        """
         check, given = ParameterChecks(owner), parameters
         sizes = parse_sizes(check, given["k"])
         check_cross_validation(check, given["cv"], given["selection_rule"], given["n_jobs"])
@@ -64,10 +65,8 @@ class SearchSettings:
         check.optional_callable("callback", given["callback"])
         if (given.get("missing", "error"), str(given.get("categorical_features"))) != PLAIN_TABLE:
             check_table_parameters(owner, given)
-        time_limit, callback, progress = check.time_limit(given["time_limit"]), given["callback"], None
-        if check.verbose(given.get("verbose", 0)):
-            progress = ProgressReport(time_limit=time_limit)
-        callback = with_progress(progress, callback, time_limit)
+        check.verbose(given.get("verbose", 0))
+        time_limit = check.time_limit(given["time_limit"])
         return cls(
             owner=owner,
             sizes=sizes,
@@ -78,7 +77,7 @@ class SearchSettings:
             standardize=check.flag("standardize", given["standardize"]),
             fit_intercept=check.flag("fit_intercept", given["fit_intercept"]),
             warm_start=check.flag("warm_start", given["warm_start"]),
-            run_budget=Budget(time_limit, callback),
+            run_budget=Budget(time_limit, with_progress(report, given["callback"], time_limit)),
             constraints={name: given.get(name) for name in CONSTRAINTS},
             cv=given["cv"],
             scoring=given["scoring"],
@@ -86,12 +85,7 @@ class SearchSettings:
             criterion=given["criterion"],
             n_jobs=given["n_jobs"],
             missing=given.get("missing", "error"),
-            progress=progress,
         )
-
-    def shown(self) -> AbstractContextManager[Any]:
-        """A context in which progress is shown, if that was requested."""
-        return nullcontext() if self.progress is None else self.progress
 
     @property
     def chooses_size(self) -> bool:

@@ -7,7 +7,7 @@ this module, right to the last bits: those of the C library take one row at a ti
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -262,6 +262,21 @@ def weigh(data: Any, curved: np.ndarray, z: np.ndarray, found: np.ndarray) -> No
 def shared_bend(data: Any, z: np.ndarray) -> float:
     """By how much the curvature along a column is less than that of its rows one by one."""
     raise NotImplementedError
+
+
+class Data(NamedTuple):
+    """A loss, as in ``pauca.losses.compiled_curves``, and rows, each with a loss of its own."""
+
+    form: int
+    number: float
+    y: np.ndarray
+    """Shape (n,)."""
+    weights: np.ndarray
+    """Shape (n,)."""
+    columns: np.ndarray
+    """Shape (q, n): of a model, or those that are searched along."""
+    scores: np.ndarray
+    """Those of a model, shape (n,)."""
 
 
 OPTIONS: Any = {"fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy", "nogil": True}

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from pauca.checks import ParameterChecks
 from pauca.methods.forward import check_shortlist
-from pauca.runs.run import Goal, History, Move, Stop
+from pauca.runs.run import Goal, History, Method, Move, Stop
 from pauca.subsets.base import REMOVALS, SLACK, Subset
 
 
 @dataclass(frozen=True)
-class Backward:
+class Backward(Method):
     """Start from all features and remove one at a time, refitting the others.
 
     Zhang (2011), Figure 3. Useful with fewer columns than rows: where columns outnumber rows, the full model fits

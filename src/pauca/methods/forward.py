@@ -9,11 +9,11 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.runs.run import Goal, History, Move, Stop
+from pauca.runs.run import Goal, History, Method, Move, Stop
 from pauca.subsets.base import RULES, SLACK, Subset
 
 
-class GrowingMethod:
+class GrowingMethod(Method):
     """A method that starts from the empty model and answers with the size at which it stopped."""
 
     def begin(self, subset: Subset) -> None:

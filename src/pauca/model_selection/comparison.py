@@ -66,14 +66,14 @@ class Comparison:
 
     def bar(self, places: Iterable[tuple[int, int, int]]) -> None:
         """Leave out candidates, which have no model on all rows."""
-        sums = self.losses.sums
+        sums = self.losses.sums.copy()
         for place in places:
             sums[place] = np.inf
         self.losses = replace(self.losses, sums=sums)
 
     def be_careful(self, n_lightest: int) -> None:
         """Give wrong labels more weight at the lightest ridges, whose models are the surest of themselves."""
-        sums = self.losses.sums
+        sums = self.losses.sums.copy()
         sums[:, :n_lightest, :, self.losses.weight == 0] *= CAUTION
         self.losses = replace(self.losses, sums=sums)
 

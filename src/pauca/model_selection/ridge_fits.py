@@ -267,14 +267,6 @@ def _constants(intercept: np.ndarray) -> RidgeFits:
     return RidgeFits(np.zeros(0, dtype=np.intp), np.zeros((*intercept.shape, 0)), intercept)
 
 
-def share_products(subset: Subset, other: Subset) -> None:
-    """Let a subset use what another one on the same design knows of its columns."""
-    if isinstance(subset, LeastSquaresSubset) and isinstance(other, LeastSquaresSubset):
-        subset.gram = other.gram
-    if isinstance(subset, SmoothSubset) and isinstance(other, SmoothSubset):
-        subset.cache.gram, subset.cache.columns = other.cache.gram, other.cache.columns
-
-
 def has_dependent(subset: Subset, units: Sequence[int]) -> bool:
     """Whether some units depend on each other linearly, so that without a ridge their coefficients are not unique.
 

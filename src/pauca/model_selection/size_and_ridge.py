@@ -12,7 +12,8 @@ import numpy as np
 
 from pauca.clock import GRACE, interrupts_held, limited_until
 from pauca.design import Design, designs_of_folds, make_design
-from pauca.methods import Exchange, Forward
+from pauca.methods import Forward
+from pauca.methods.exchange import swaps_suffice
 from pauca.model_selection.comparison import Comparison, ScoredFold, Table
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import GAINED_BY_LIGHTEST, SIZE_GROWTH, RidgeGrid, SizeRange
@@ -24,7 +25,6 @@ from pauca.model_selection.ridge_fits import (
     has_dependent,
     refit_path,
     refitter,
-    share_products,
 )
 from pauca.model_selection.rules import SIZES_AHEAD, choose, nothing_scored
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
@@ -41,12 +41,6 @@ FORWARD_SHARE = 0.5
 # The share of a fold's time that its searches may take, where time is limited: to fit and score what they find at all
 # ridges takes about twice as long. Without it the last folds had no time left, and the comparison ended at their sizes.
 SEARCH_SHARE = 0.3
-
-# Instead of exchange with all its starts: several times as fast, and on held-out rows the models of exchange are no
-# better (docs/choosing_k.md). The path on all rows is then found by the requested method. Where swaps have closed forms
-# they are kept, as models of forward selection alone are worse; where they take refits they are not.
-SWAPS_ALONE = Exchange(scouts=(), detour=0)
-QUICK_SEARCH = Forward(shortlist=1.3, batch=SIZE_GROWTH)
 
 
 class SurfaceSelection(Selection):
@@ -71,7 +65,7 @@ class SurfaceSelection(Selection):
         self.rule = rule
         self._compares_pairs = standard_errors(rule) > 0
         self._designs: list[Design] | None = None
-        self._quick_search = QUICK_SEARCH
+        self._growth = SIZE_GROWTH
         self._refitters: dict[int, Refitter] = {}
         self._known: dict[int, dict[frozenset[int], np.ndarray]] = {}
         self._measures: dict[int, FoldMeasure] = {}
@@ -81,7 +75,7 @@ class SurfaceSelection(Selection):
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
         if size_range.sizes is not None:  # all of them are on the paths
-            self._quick_search = replace(QUICK_SEARCH, batch=0.0)
+            self._growth = 0.0
         if not self._runs and design is not None and self.problem.target.loss.quadratic:
             weights = FoldWeights(self.folds)
             self._designs = designs_of_folds(self.problem.X, design, weights, center=self.problem.center)
@@ -97,9 +91,10 @@ class SurfaceSelection(Selection):
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(problem.searched_at(ridge).begin(weights, design), self._quick_search)
+            run = problem.searched_at(ridge).begin(weights, design)
+            run.method = run.method.for_comparison(run, self._growth)
             if runs:
-                share_products(run.subset, runs[0].subset)
+                run.subset.use_products_of(runs[0].subset)
             runs, design = [*runs, run], run.design
         if number:
             self._known[number] = {}
@@ -329,31 +324,6 @@ class SurfaceSelection(Selection):
         return run, choice.among(run.history.best), (ridge, search_ridge)
 
 
-def compared_by(run: SearchRun, quick: Forward) -> SearchRun:
-    """The run whose models are compared: by a quick search instead of exchange.
-
-    Where features have prices, forward selection ranks by gain per price, so its models are others than those of
-    exchange at the same size.
-    """
-    if not isinstance(run.method, Exchange):
-        return run
-    if not run.subset.closed_form and run.subset.limits.price is None:
-        return SearchRun(quick, run.design, run.subset)
-    if not swaps_suffice(run):
-        return run
-    return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset)
-
-
-def swaps_suffice(run: SearchRun) -> bool:
-    """Whether models of swaps alone, which are found quickly, predict as well as those of exchange.
-
-    Where limits keep swaps from going far, and among more columns than rows, exchange needs its detours and starts: on
-    sparse truths folds by swaps alone led to losses 1.18 times as high there (docs/choosing_k.md).
-    """
-    subset, design = run.subset, run.design
-    return subset.closed_form and not subset.limits.can_be_relaxed and len(design.usable) <= design.n_rows
-
-
 def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | None = None) -> SearchRun:
     """The path of a method to the largest size of a run, which may be by a quicker one; it has its fits at hand.
 
@@ -378,7 +348,7 @@ def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray, on
     """The path of a run, or the model of one size, fitted again with the ridge of ``problem``."""
     assert run.history is not None
     fitted = problem.begin(weights, run.design)
-    share_products(fitted.subset, run.subset)
+    fitted.subset.use_products_of(run.subset)
     supports = {size: snapshot.support for size, snapshot in run.history.best.items() if size}
     if only is not None:
         supports = {size: support for size, support in supports.items() if size == only}

@@ -7,31 +7,34 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.compiled import plain
+from pauca.design.base import CACHED_NUMBERS
 from pauca.losses import Loss
-from pauca.objectives.compiled_refits import preview_compiled
+from pauca.losses.compiled_curves import LossKernels
 from pauca.objectives.merged_rows import Rows
-from pauca.solvers.newton import Accuracy
+from pauca.solvers.factorisation import inverse_or_nearest
+from pauca.solvers.newton import SMOOTH_RISE, Accuracy
 from pauca.solvers.quasi_newton import correct_inverses
-from pauca.tolerances import TINY
+from pauca.tolerances import DEPENDENT_BELOW, TINY
 
-# A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
-LARGEST_RISE = 0.25
+# A step whose slope has risen too far is shortened at most so many times: what has not come near its minimum by then is
+# no candidate.
 MOST_SHORTENINGS = 5
 
-# Multiples of a model's coefficients that are tried where a unit of many classes is removed.
+# Multiples of a model's coefficients that are tried where a unit of many classes is removed. Of classes that are nearly
+# separated the coefficients without a unit may be far smaller: without these three of the sizes to 20 of ten digits
+# were up to twice as far from zero.
 SHRUNK_BY = (0.5, 0.2, 0.1)
 
-# Columns keep at least this share of their curvature beside those of the model, so that Hessians can be inverted.
-LEAST_LEFT = 1e-10
-
-# Models are taken together while all their scores are about this many numbers, which stay in the cache, and their
-# inverse Hessians no more than so many.
-BATCH_NUMBERS = 1 << 17
+# Models are taken together while their scores stay in the cache, and their inverse Hessians are no more than so many
+# numbers.
 BATCH_INVERSE_NUMBERS = 1 << 20
 
 # Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
 # the steps, and those of many models more memory than all else.
 LONG_SCORES = 1 << 17
+
+PREVIEWS = LossKernels("pauca.objectives.kernels", "preview")
 
 NO_COLUMNS, NO_PENALTY, NO_POSITIONS = np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.intp)
 
@@ -65,36 +68,58 @@ class FittedModel:
         The inverse Hessian is bordered by the new column and corrected by the steps.
         """
         batches = self._batches(len(new), len(self.columns) + 1)
-        return Previews.joined([self._with_some(new[some], penalty[some], accuracy) for some in batches])
+        return Previews.joined([self._some(new[some], penalty[some], NO_POSITIONS, accuracy) for some in batches])
 
     def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         """The same without each of some of its columns, whose coefficients are zero in what is returned."""
         batches = self._batches(len(positions), len(self.columns))
-        return Previews.joined([self._without_some(positions[some], accuracy) for some in batches])
+        return Previews.joined([self._some(NO_COLUMNS, NO_PENALTY, positions[some], accuracy) for some in batches])
 
-    def _with_some(self, new: np.ndarray, penalty: np.ndarray, accuracy: Accuracy) -> Previews:
-        found = self._compiled(new, penalty, NO_POSITIONS, accuracy)
-        return found or self._kept(_Steps.added(self, new, penalty).run(accuracy))
-
-    def _without_some(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
-        found = self._compiled(NO_COLUMNS, NO_PENALTY, positions, accuracy)
-        return found or self._kept(_Steps.removed(self, positions).run(accuracy))
+    def _some(self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy) -> Previews:
+        """With each new column or, if there is none, without each of some positions."""
+        found = self._compiled(new, penalty, positions, accuracy)
+        if found is None:
+            steps = _Steps.added(self, new, penalty) if len(new) else _Steps.removed(self, positions)
+            found = steps.run(accuracy)
+        # Scores that would take much memory are not kept.
+        return replace(found, scores=None) if self.scores.size > LONG_SCORES else found
 
     def _compiled(
         self, new: np.ndarray, penalty: np.ndarray, positions: np.ndarray, accuracy: Accuracy
     ) -> Previews | None:
-        """The same by compiled kernels, where they are used and there is one for the loss."""
-        model = self.columns, self.penalty, self.coef[0], self.scores[0], self.value, self.inverse
-        found = preview_compiled(self.loss, self.rows, model, new, penalty, positions, accuracy)
-        return None if found is None else self._kept(Previews(*found))
-
-    def _kept(self, found: Previews) -> Previews:
-        """Previews, without their scores where these would take much memory."""
-        return replace(found, scores=None) if self.scores.size > LONG_SCORES else found
+        """The same by compiled kernels; None where they are not used, or there are none for the loss."""
+        (q, n), rows = self.columns.shape, self.rows
+        b, p = (len(new), q + 1) if len(new) else (len(positions), q)
+        if not q:
+            return None
+        given = PREVIEWS.given(self.loss, rows.y[0], rows.weights, self.columns, self.scores[0], instead_of=b * n)
+        if given is None:
+            return None
+        coef, scores, inverse = np.empty((b, 1, p)), np.empty((b, 1, n)), np.empty((b, p, p))
+        value, predicted = np.empty((2, b))
+        given.kernels.preview(
+            given.data,
+            plain(self.penalty),
+            plain(self.coef[0]),
+            float(self.value),
+            plain(self.inverse),
+            given.in_order(new) if len(new) else new,
+            plain(penalty),
+            positions,
+            float(accuracy.within),
+            accuracy.most_steps,
+            accuracy.renewed,
+            coef[:, 0],
+            scores[:, 0],
+            value,
+            inverse,
+            predicted,
+        )
+        return Previews(coef, given.of_data(scores), value, inverse, predicted) if given.kept() else None
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)
-        by_scores = BATCH_NUMBERS // (outputs * self.columns.shape[1])
+        by_scores = CACHED_NUMBERS // (outputs * self.columns.shape[1])
         at_once = max(1, min(by_scores, BATCH_INVERSE_NUMBERS // (outputs * size) ** 2))
         return [slice(start, start + at_once) for start in range(0, count, at_once)]
 
@@ -296,7 +321,7 @@ class _Steps:
     def _shorten(self, moving: _Moving, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Shorten the steps at whose ends the slope is too high, in place; returns those that are still too long."""
         slope, twice = np.vecdot(gradient, moving.step), 2 * moving.predicted
-        (open_,) = (~(slope <= LARGEST_RISE * twice)).nonzero()
+        (open_,) = (~(slope <= SMOOTH_RISE * twice)).nonzero()
         slope, twice, reach = slope[open_], twice[open_], np.ones((len(open_), 1))
         for _ in range(MOST_SHORTENINGS):
             if not len(open_):
@@ -310,7 +335,7 @@ class _Steps:
             scores[:, open_] = scores_there
             gradient[open_] = slopes = self._gradient_at(there, scores_there, moving.places[open_])
             slope = np.vecdot(slopes, step)
-            (far,) = (~(slope <= LARGEST_RISE * twice)).nonzero()
+            (far,) = (~(slope <= SMOOTH_RISE * twice)).nonzero()
             open_, slope, twice, reach = open_[far], slope[far], twice[far], reach[far]
         return open_
 
@@ -374,10 +399,10 @@ def _bordered(model: FittedModel, curvature: np.ndarray, new: np.ndarray, penalt
     left = own - across.transpose(0, 2, 1) @ regressed
     diagonal = own[:, places, places]
     if outputs == 1:
-        left = 1.0 / np.maximum(left, LEAST_LEFT * own)
+        left = 1.0 / np.maximum(left, DEPENDENT_BELOW * own)
     else:
-        left[:, places, places] += LEAST_LEFT * diagonal
-        left = _inverses(left)
+        left[:, places, places] += DEPENDENT_BELOW * diagonal
+        left = inverse_or_nearest(left)
     whole = np.empty((b, old + outputs, old + outputs))
     share = regressed @ left
     np.matmul(share, regressed.transpose(0, 2, 1), out=whole[:, :old, :old])
@@ -427,12 +452,5 @@ def _solved(blocks: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solutions of many small systems, for right sides of shape (..., C) or (..., C, m)."""
     lines = right.ndim < blocks.ndim
     right = right[..., None] if lines else right
-    solved = right / np.maximum(blocks, TINY) if blocks.shape[-1] == 1 else _inverses(blocks) @ right
+    solved = right / np.maximum(blocks, TINY) if blocks.shape[-1] == 1 else inverse_or_nearest(blocks) @ right
     return solved[..., 0] if lines else solved
-
-
-def _inverses(blocks: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(blocks)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(blocks, hermitian=True)

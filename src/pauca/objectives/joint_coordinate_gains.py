@@ -6,17 +6,18 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
+from pauca.solvers.newton import SMOOTH_RISE
 
 # Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
 BATCH_NUMBERS = 1 << 16
 
+# Where so many steps do not suffice, columns are searched one by one; of ten digits they took at most 11.
 MOST_STEPS = 40
 
 # The last step is predicted to gain at most this share of the value; Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-8
 
-# A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
-LARGEST_RISE = 0.25
+# A step whose slope has risen too far is halved at most so many times.
 MOST_SHORTENINGS = 20
 
 # Keeps Hessians of columns that hardly vary invertible.
@@ -96,7 +97,7 @@ class _Lines:
         for _ in range(MOST_SHORTENINGS):
             there = t + length * step
             gradient, curvature = self._derivatives(there)
-            far = ~(np.einsum("bc,bc->b", gradient, step) <= LARGEST_RISE * 2 * predicted)
+            far = ~(np.einsum("bc,bc->b", gradient, step) <= SMOOTH_RISE * 2 * predicted)
             if not far.any():
                 return there, gradient, curvature
             length[far] *= 0.5

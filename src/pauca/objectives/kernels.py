@@ -9,26 +9,12 @@ scores : (G,); own : (G,), a further column, if there is one: its coefficient is
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from pauca.losses.kernels import compiled, is_finite, loss_of, slopes_of, weigh
-from pauca.objectives.approximate_refits import LARGEST_RISE, LEAST_LEFT, MOST_SHORTENINGS
-from pauca.tolerances import TINY
-
-
-class Data(NamedTuple):
-    """A loss, as in ``pauca.losses.compiled_curves``, and rows."""
-
-    form: int
-    number: float
-    y: np.ndarray
-    """Shape (G,)."""
-    weights: np.ndarray
-    """Shape (G,)."""
-    columns: np.ndarray
-    """Shape (q, G)."""
+from pauca.losses.kernels import Data, compiled, is_finite, loss_of, slopes_of, weigh
+from pauca.objectives.approximate_refits import MOST_SHORTENINGS
+from pauca.solvers.newton import SMOOTH_RISE
+from pauca.tolerances import DEPENDENT_BELOW, TINY
 
 
 @compiled
@@ -174,7 +160,7 @@ def begin_addition(
         regressed[j] = total
     for j in range(q):
         left -= across[j] * regressed[j]
-    left = 1.0 / max(left, LEAST_LEFT * own)
+    left = 1.0 / max(left, DEPENDENT_BELOW * own)
     for j in range(q):
         share = regressed[j] * left
         for k in range(q):
@@ -256,7 +242,7 @@ def take_steps(
                 scores[i] = start[i] + reach * change[i]
             find_gradient(data, own, penalty, coef, scores, curvature, derivative, gradient)
             slope = dot(gradient, step)
-            short = slope <= LARGEST_RISE * twice
+            short = slope <= SMOOTH_RISE * twice
             if short:
                 break
             # The secant's zero, between the start and here.
@@ -283,7 +269,6 @@ def preview(
     data: Data,
     penalty: np.ndarray,
     fitted: np.ndarray,
-    at: np.ndarray,
     value: float,
     known: np.ndarray,
     new: np.ndarray,
@@ -300,9 +285,9 @@ def preview(
 ) -> None:
     """A few steps to the minimum with each of some new columns or, where there are none, without some of its own.
 
-    The model has coefficients ``fitted``, scores ``at`` and the inverse Hessian ``known``; the last five are filled.
+    The model has coefficients ``fitted`` and the inverse Hessian ``known``; the last five are filled.
     """
-    weights, columns = data.weights, data.columns
+    weights, columns, at = data.weights, data.columns, data.scores
     q, n = columns.shape
     b, p = coef.shape
     rows, vectors = np.empty((4, n)), np.empty((4, p))

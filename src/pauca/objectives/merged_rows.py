@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed, plain
+from pauca.compiled import Kernels, plain
 
 # Targets of more distinct values than this are not merged: hardly any rows would be alike.
 MOST_TARGETS = 64
@@ -17,18 +16,7 @@ MOST_TARGETS = 64
 MERGE_BELOW = 0.5
 TABLE_PER_ROW = 8
 
-# About what kernels save of a split, and for each row, in seconds.
-SAVED_BY_CALL = 1e-4
-SAVED_BY_ROW = 2e-8
-
-
-def _load() -> ModuleType:
-    from pauca.objectives import row_kernels
-
-    return row_kernels
-
-
-KERNELS = Kernels(_load, "split_groups")
+KERNELS = Kernels("pauca.objectives.row_kernels", "split_groups")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +81,7 @@ def split(rows: Rows, y: np.ndarray, weights: np.ndarray, columns: Iterable[tupl
     assert rows.of_row is not None
     most, table = MERGE_BELOW * len(weights), TABLE_PER_ROW * len(weights)
     key, size, numbered = rows.of_row, len(rows.weights), True
-    kernels = KERNELS.module
-    if kernels is None:
-        count_missed(SAVED_BY_CALL + SAVED_BY_ROW * len(weights))
+    kernels = KERNELS.instead_of(len(weights))
     for codes, n_codes in columns:
         if kernels is not None and size * n_codes <= table:
             key, of_row = np.empty(len(key), dtype=np.int64), key

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.clock import check_time
+from pauca.compiled import plain
 from pauca.losses import Loss, Slopes
-from pauca.objectives.compiled_refits import minima_compiled
+from pauca.objectives.newton_one_output import given_refits
+from pauca.solvers.newton import EXACT
 from pauca.solvers.quasi_newton import correct_inverses
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
@@ -95,10 +97,13 @@ def minimise_at_ridges(
     """
     problem = _Batch(loss, y, weights, columns)
     cheap = problem.has_cheap_hessians(len(start))
-    compiled = minima_compiled(loss, y, weights, columns, penalty, start, within, MOST_STEPS, cheap=cheap)
-    if not isinstance(compiled, bool):
-        return None if compiled is None else RidgeMinima(*compiled, None)
     coef, scores = start.copy(), start @ columns
+    given = None if loss.coupled else given_refits(loss, y, weights, columns, scores[0], len(start))
+    if given is not None:
+        # One after the other: minima agree with those of steps at all ridges together within the tolerance of both.
+        hessian, limits = np.empty((len(coef), len(columns), len(columns))), (EXACT.most_steps, MOST_STEPS)
+        found = given.kernels.minimise_each(given.data, plain(penalty), coef, hessian, cheap, float(within), *limits)
+        return RidgeMinima(coef, hessian, None) if found else None
     directions = _Directions(problem, len(coef), nearby)
     open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -9,11 +9,12 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
+from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.objectives.restricted import Restricted, weighted_gram
 from pauca.solvers.factorisation import positive_inverse
 from pauca.solvers.line_search import search_by_slope
-from pauca.solvers.newton import MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
-from pauca.tolerances import LINE_SEARCH_SLACK
+from pauca.solvers.newton import MOST_STEPS, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
+from pauca.tolerances import DEPENDENT_BELOW, LINE_SEARCH_SLACK
 
 # Conjugate gradients end when they leave no more than this share of the gradient, in the measure of the blocks: of
 # steps that promise more than the share ROUGH_ABOVE of the value, and of the last ones, which have to be exact.
@@ -30,15 +31,9 @@ MOST_PRODUCTS_KEPT = 6
 HESSIAN_COST_SHARE = 0.125
 LARGEST_HESSIAN = 800
 
-# Where so many products or steps do not suffice, the solver with Hessians takes over. Of classes that are all but
-# separable a minimum may be a hundred steps away, and other solvers take as many.
+# Where so many products, or as many steps as the solver with Hessians may take, do not suffice, that takes over. Of
+# classes that are all but separable a minimum may be a hundred steps away.
 MOST_PRODUCTS = 200
-MOST_STEPS = 200
-
-# What is left to gain is taken to be at most so many times what the next step predicts, or the last one has gained. Of
-# 1,900 steps of refits of ten digits it was above 5 times the prediction at 4 %, most of them on the way to infinity,
-# where the last gain was no smaller.
-MOST_LEFT = 8.0
 
 # Rows without curvature change no product: all of them together add less than this share of the ridge. They are left
 # out where no more than this share of all rows is left.
@@ -51,9 +46,6 @@ SETTLED_BELOW = 1e-6
 
 # Blocks are inverted together as long as that takes about so many operations; the clock is read between.
 INVERTED_WORK = 1 << 24
-
-# Keeps blocks of dependent columns invertible.
-DAMPING = 1e-10
 
 
 class _Point(NamedTuple):
@@ -234,7 +226,7 @@ class JointOutputs:
         diagonal = np.einsum("cii->ci", blocks)
         diagonal += self._penalty
         # Outputs whose rows are all certain have no curvature; any positive one will do for a start.
-        diagonal += DAMPING * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
+        diagonal += DEPENDENT_BELOW * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
         at_once = max(1, INVERTED_WORK // size**3)
         for first in range(0, len(blocks), at_once):
             check_time()
@@ -252,7 +244,7 @@ class JointOutputs:
         restricted.shared = self._shared
         hessian = restricted.hessian(at.scores[:, rows], 0.0)
         diagonal = np.einsum("cii->ci", hessian)
-        diagonal += DAMPING * diagonal
+        diagonal += DEPENDENT_BELOW * diagonal
         return np.linalg.inv(hessian)
 
     def _preconditioned(self, right: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, slopes_of, weigh
-from pauca.objectives.kernels import Data, add_columns, correlate, dot, find_gradient, find_value
+from pauca.losses.kernels import Data, compiled, slopes_of, weigh
+from pauca.objectives.kernels import add_columns, correlate, dot, find_gradient, find_value
 from pauca.objectives.newton_one_output import MOST_LEFT
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE
 from pauca.tolerances import LINE_SEARCH_SLACK

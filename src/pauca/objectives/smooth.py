@@ -30,12 +30,11 @@ ROUNDING_SHARE = 1e-12
 # The same for values of losses that vanish at infinite scores only, which a small ridge keeps away from zero.
 NEARLY_CERTAIN = 1e-6
 
-# The ridge on standardised columns for ridge=0, as a share of the curvature at the empty model: for losses whose
-# optimum may lie at infinity, for those with flat parts, and for all others. Too small to change reported digits, it
-# makes the minimum unique.
-DEFAULT_RIDGE_DIVERGING = 1e-8
-DEFAULT_RIDGE_FLAT = 1e-8
+# The ridge on standardised columns for ridge=0, as a share of the curvature at the empty model; a larger one for losses
+# whose optimum may lie at infinity, or that have flat parts. Too small to change reported digits, it makes the minimum
+# unique.
 DEFAULT_RIDGE = 1e-13
+LARGER_DEFAULT_RIDGE = 1e-8
 
 # Outputs with a joint loss are minimised without their Hessian from this many coefficients on. Previews of models,
 # which need no Hessian of their own, go on with that of the model before up to a larger number: corrected by the steps
@@ -300,7 +299,7 @@ class SmoothObjective:
     def free_penalty(self) -> np.ndarray:
         """A ridge on the intercept, shape (1,) or (0,): none, unless a class without weight would make it infinite."""
         diverges = not np.all(np.isfinite(self._constants))
-        return np.full(self.free, DEFAULT_RIDGE_DIVERGING * (self.smooth.smoothness or 1.0) if diverges else 0.0)
+        return np.full(self.free, LARGER_DEFAULT_RIDGE * (self.smooth.smoothness or 1.0) if diverges else 0.0)
 
     @cached_property
     def _constants(self) -> np.ndarray:
@@ -324,8 +323,7 @@ class SmoothObjective:
         design = self.design
         if not self.ridge:
             typical = self.smooth.typical_curvature(self.rows.y, self.null.scores, self.rows.weights)
-            share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
-            share = DEFAULT_RIDGE_DIVERGING if self.may_diverge else share
+            share = LARGER_DEFAULT_RIDGE if self.smooth.flat or self.may_diverge else DEFAULT_RIDGE
             return np.full(design.n_features, share * (typical or 1.0))
         penalty = ridge_penalty(design, self.ridge, standardize=self.standardize)
         return penalty * self.units.relative_sizes()[self.units.owner] if self.ridge_by_unit else penalty

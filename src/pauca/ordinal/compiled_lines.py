@@ -10,25 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pauca.compiled import Kernels, count_missed
+from pauca.compiled import Kernels
 from pauca.losses import Slopes
 from pauca.ordinal.tridiagonal import Tridiagonal
 
 # Scores and thresholds no further than this from the middle may be exponentiated apart and multiplied.
 NARROW = 300.0
 
-# About what kernels save of a call, and for each number that a loss is asked for, in seconds.
-SAVED_BY_CALL = 1e-4
-SAVED_BY_NUMBER = 4e-8
-
-
-def _load() -> ModuleType:
-    from pauca.ordinal import kernels
-
-    return kernels
-
-
-KERNELS = Kernels(_load, "find_thresholds")
+KERNELS = Kernels("pauca.ordinal.kernels", "find_thresholds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +79,8 @@ class CompiledLines:
 
         Those that derivatives are asked for tell where the thresholds of the next scores are.
         """
-        kernels = KERNELS.module
+        kernels = KERNELS.instead_of(a.size)
         if kernels is None:
-            count_missed(SAVED_BY_CALL + SAVED_BY_NUMBER * a.size)
             return None
         if self._last is None or self._last.of is not a:
             self._last = self._solved(kernels, a)

@@ -24,6 +24,7 @@ from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.results.summary import thresholds_text
 from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.progress import showing
 from pauca.runs.run import Method, Progress
 from pauca.wording import plain
 
@@ -166,9 +167,9 @@ class SparseOrdinalClassifier(ClassifierMixin, OrdinalEvaluationMixin, SparseMod
         -------
         self
         """
-        settings = self._settings()
-        order = _order_of(y) if self.order is None else list(self.order)
-        with settings.shown(), fitting(self):
+        with showing(self.verbose, self.time_limit) as report, fitting(self):
+            settings = self._settings(report)
+            order = _order_of(y) if self.order is None else list(self.order)
             check_is_table(X)  # thresholds belong to the scores of all rows
             X, y = check_classes(self, X, y, raw=True)
             self.classes_, codes = ordered_classes(y, order)

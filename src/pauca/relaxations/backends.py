@@ -8,18 +8,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from pauca.clock import interrupts_held, seconds_left
+from pauca.compiled import was_compiled
 from pauca.relaxations import perspective
 from pauca.relaxations.perspective import Quadratic, Relaxed
-
-# A column of which others leave less than this share adds nothing but rounding.
-DEPENDENT_SHARE = 1e-10
+from pauca.tolerances import DEPENDENT_BELOW
 
 # With two columns missing all pairs are tried among at most so many, before a node is relaxed and after it: beyond, it
 # costs more than some branching. Compiled code has no table of them: with 150 after the relaxation, three features of a
@@ -68,7 +66,7 @@ class Backend:
         Pairs of value and columns: the best only, or all of them.
         """
         value, slope, own, cross = _complements(problem, inside, free)
-        usable = own > DEPENDENT_SHARE * np.diag(problem.hessian)[free]
+        usable = own > DEPENDENT_BELOW * np.diag(problem.hessian)[free]
         if missing == 1:
             gains = np.where(usable, slope**2 / np.where(usable, own, 1.0), -np.inf)
         else:
@@ -148,7 +146,7 @@ class CompiledBackend(Backend):
             yield from super().completions(problem, inside, free, missing, below, every=every)
             return
         best = self._kernels.best_pair if missing == 2 else self._kernels.best_triple
-        value, places = best(problem.hessian, problem.slope, problem.constant, inside, free, below, DEPENDENT_SHARE)
+        value, places = best(problem.hessian, problem.slope, problem.constant, inside, free, below, DEPENDENT_BELOW)
         if places[0] >= 0:
             yield value, [*inside.tolist(), *free[places].tolist()]
 
@@ -174,8 +172,7 @@ def can_compile(*, depth_first: bool = False) -> bool:
         from pauca.relaxations import depth_first_kernels, kernels
 
     last: Any = depth_first_kernels.search if depth_first else kernels.best_pair
-    index = getattr(getattr(last._cache, "_cache_file", None), "_index_path", None)
-    return index is not None and Path(index).exists()
+    return was_compiled(last)
 
 
 def _complements(
@@ -200,5 +197,5 @@ def _pair_gains(slope: np.ndarray, own: np.ndarray, left: np.ndarray, usable: np
     """Twice what every pair of columns gains, above the diagonal; elsewhere minus infinity."""
     determinant = own[:, None] * own - left * left
     numerator = slope[:, None] ** 2 * own + (slope**2) * own[:, None] - 2 * left * slope[:, None] * slope
-    fine = np.triu(usable[:, None] & usable & (determinant > DEPENDENT_SHARE * own[:, None] * own), 1)
+    fine = np.triu(usable[:, None] & usable & (determinant > DEPENDENT_BELOW * own[:, None] * own), 1)
     return np.where(fine, numerator / np.where(fine, determinant, 1.0), -np.inf)

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pauca.relaxations.backends import DEPENDENT_SHARE, Backend
+from pauca.relaxations.backends import Backend
 from pauca.relaxations.bounds_without_gram import MOST_COLUMNS, Products, RootBound, root_bounds
 from pauca.relaxations.forest import Forest
 from pauca.relaxations.tree import MOST_BYTES, TIED_WITHIN, Incumbent, Tree
+from pauca.tolerances import DEPENDENT_BELOW
 
 # A node with at most so many columns left has a tree over these.
 MOST_NARROWED = 1000
@@ -267,7 +268,7 @@ class WideForest:
             return
         squares = 1.0 + table.penalty[free]
         own = squares - np.sum(cross**2, axis=0)
-        usable = own > DEPENDENT_SHARE * squares
+        usable = own > DEPENDENT_BELOW * squares
         gains = np.where(usable, (table.slope[free] - fitted @ cross) ** 2 / np.where(usable, own, 1.0), -np.inf)
         best = int(np.argmax(gains))
         if usable[best]:

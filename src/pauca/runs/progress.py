@@ -361,13 +361,13 @@ _open = _Open()
 
 
 @contextmanager
-def showing(verbose: int, time_limit: float | None = None) -> Iterator[None]:
-    """A context in which progress is shown if ``verbose`` is not 0, unless it is shown already."""
+def showing(verbose: int, time_limit: float | None = None) -> Iterator[ProgressReport | None]:
+    """A context in which progress is shown, unless it is shown already, if ``verbose`` is not 0: the report of it."""
     if not verbose or _open.report is not None:
-        yield
+        yield _open.report if verbose else None
         return
-    with ProgressReport(time_limit=time_limit):
-        yield
+    with ProgressReport(time_limit=time_limit) as report:
+        yield report
 
 
 def phase(name: str, n_steps: int = 0) -> Callable[..., None]:

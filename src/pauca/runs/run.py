@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -134,13 +135,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a run may go on: seconds, and a callback that ends it by returning True."""
+    """How long a run may go on: seconds, a callback that ends it by returning True, and whether Ctrl-C does."""
 
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
     search: int = 0
     """Which of several searches this is for, that are made one after the other."""
     n_searches: int = 1
+    whole: bool = False
+    """Whether half a search would be of no use: then an interrupt is raised."""
 
 
 def asks_to_stop(callback: Callable[[Any], Any], progress: Any) -> bool:
@@ -255,6 +258,20 @@ class Method(Protocol):
         """The size of the model that answers ``goal``."""
         ...
 
+    def for_comparison(self, run: SearchRun, growth: float) -> Method:
+        """A quicker method for a run of this one, by which sizes are compared that grow by a share; itself if none is.
+
+        Its models must be as good as those of this method on held-out rows.
+        """
+        return self
+
+    def for_one_size(self, run: SearchRun, growth: float) -> tuple[Method, ...]:
+        """Methods that, one after the other, lead a run of this one to a model of one size as good as its own.
+
+        Sizes on the way may grow by a share.
+        """
+        return (self,)
+
 
 def run(
     method: Method, subset: Subset, goal: Goal, budget: Budget | None = None, resume: Sequence[Move] = ()
@@ -266,7 +283,7 @@ def run(
     # The history is written after each move is complete, so it is whole whenever an interrupt comes.
     stops: list[Stop] = []
     began, deadline = time.monotonic(), deadline_after(budget.time_limit)
-    with ended_early(stops.append):
+    with nullcontext() if budget.whole else ended_early(stops.append):
         with limited_until(deadline + GRACE):
             method.begin(subset)
             if list(subset.support) != start:

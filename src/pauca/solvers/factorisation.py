@@ -170,6 +170,14 @@ def positive_inverse(matrices: np.ndarray) -> np.ndarray:
     return np.stack([InverseFactor.of(one).inverse() for one in matrices])
 
 
+def inverse_or_nearest(matrices: np.ndarray) -> np.ndarray:
+    """The same; the nearest to an inverse where rounding has made a matrix singular."""
+    try:
+        return positive_inverse(matrices)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrices, hermitian=True)
+
+
 def _triangular_inverse(lower: np.ndarray) -> np.ndarray:
     """The inverse of a lower triangular matrix, by halves: a fourth of the work of one that is full."""
     if len(lower) <= WHOLE_UP_TO:

@@ -11,6 +11,7 @@ from scipy.linalg.blas import dgemm
 
 from pauca.solvers.factorisation import damped_inverse
 from pauca.solvers.line_search import SlopeBracket
+from pauca.solvers.newton import CORRECTED_BELOW, SMOOTH_SLOPE
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
 MOST_STEPS = 1000
@@ -18,9 +19,8 @@ MOST_STEPS = 1000
 # A step predicted to gain at most this share of the value is never taken: a double holds no smaller change.
 NO_DECREASE = 1e-16
 
-# How much of the slope along a step may be left at its end. Where it has turned to a rise, the step may have gone too
-# far, and less is allowed.
-SLOPE_LEFT = 0.9
+# Where the slope along a step has turned to a rise, the step may have gone too far: no more than this share of what it
+# was. Where it still falls, as much is allowed as for Newton's steps.
 SLOPE_TURNED = 0.5
 
 MOST_TRIALS = 80
@@ -33,10 +33,6 @@ STUCK_ABOVE = 1e-7
 
 # An objective that falls on like a straight line over steps so many times the size of the parameters has no minimum.
 UNBOUNDED_STEP = 1e14
-
-# Where the objective has a Hessian, one from an earlier point serves as long as each step predicts no more than this
-# share of the one before.
-CORRECTED_BELOW = 0.1
 
 # After so many steps the curvature where they have led is a better start than what they have shown on the way.
 # On a chain of labels with 40 sensors, a full fit then takes 91 values, and 166 without; a path to 15 sensors 611, and
@@ -220,7 +216,7 @@ def _search_along(
         slope = np.nan if new is None else float(new[coords] @ step)
         if new is None or reached > value + SUFFICIENT_DECREASE * length * first + slack:
             bracket.rises_at(length, slope)
-        elif SLOPE_LEFT * first <= slope <= -SLOPE_TURNED * first:
+        elif SMOOTH_SLOPE * first <= slope <= -SLOPE_TURNED * first:
             return there, reached, new
         elif slope < 0:
             bracket.falls_at(length, slope)

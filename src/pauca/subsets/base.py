@@ -167,6 +167,10 @@ class Subset(Protocol):
         """
         ...
 
+    def use_products_of(self, other: Subset) -> None:
+        """Use what another subset on the same design knows of its columns and their products."""
+        ...
+
     def restarted(self) -> Subset:
         """The subset a run starts from, on the same objective: the units that are always in."""
         ...

@@ -11,7 +11,7 @@ from pauca.design import Entries
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
 from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.compiled_lines import CompiledSearch, Lines
+from pauca.subsets.compiled_gains import Lines, gains_of_columns, gains_of_entries
 from pauca.tolerances import TIED_WITHIN, TINY
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
@@ -64,7 +64,6 @@ class CoordinateSearch:
         self._scores = rows.to_data(of_rows[None])[0]
         self._weights = objective.design.weights
         self._before = float(rows.weights @ self._loss.value(rows.y[0], of_rows))
-        self._compiled = CompiledSearch(self._loss, self._before)
 
     def best_gains(
         self,
@@ -186,18 +185,22 @@ class CoordinateSearch:
         found = np.empty(len(features))
         if whole.any():
             some = features[whole]
-            block = self._whole_columns(self._columns.columns(some) if z is None else z)
             lines = self._known(some, slope[whole], curvature[whole])
-            gains = self._compiled.of_columns((block.y, block.weights, block.scores), block.z, lines, within)
-            found[whole] = self._line_gains(block, lines, within) if gains is None else gains
+            found[whole] = self._whole_gains(self._columns.columns(some) if z is None else z, lines, within)
         if not whole.all():
             some, few = features[~whole], ~whole
             lines = self._known(some, slope[few], curvature[few])
             rows, merged = (self._y, self._weights, self._scores), self._rows
             of_merged = merged.y[0], merged.weights, self._of_rows
-            gains = self._compiled.of_entries(rows, of_merged, entries, lines, within)
+            gains = gains_of_entries(self._loss, rows, of_merged, entries, lines, within, self._before)
             found[few] = self._line_gains(self._listed(entries), lines, within) if gains is None else gains
         return found
+
+    def _whole_gains(self, z: np.ndarray, lines: Lines, within: float) -> np.ndarray:
+        block = self._whole_columns(z)
+        rows = block.y, block.weights, block.scores
+        gains = gains_of_columns(self._loss, rows, block.z, lines, within, self._before)
+        return self._line_gains(block, lines, within) if gains is None else gains
 
     def _known(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> Lines:
         """What is known of some columns before they are looked at."""
@@ -367,12 +370,8 @@ class WholeColumnSearch(CoordinateSearch):
         self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
         """Gains of some features."""
-        columns, within = self._columns.columns(features), max(within, COUPLED_GAIN_TOLERANCE)
         lines = self._known(features, slope, curvature)
-        gains = self._compiled.of_coupled_columns(self._loss, self._scores, columns, lines, within)
-        if gains is not None:
-            return gains
-        return self._line_gains(self._whole_columns(columns), lines, within)
+        return self._whole_gains(self._columns.columns(features), lines, max(within, COUPLED_GAIN_TOLERANCE))
 
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:

@@ -16,9 +16,6 @@ DIVERGING_STEP = 0.1
 # Scores of coupled rows that are further apart than this leave nothing of e^a at one end: they diverge.
 LARGEST_SCORE_RANGE = 500.0
 
-# Standardised entries are taken to be below this, so that most scores need not be computed for that.
-LARGEST_ENTRY = 1e3
-
 
 def diverged(fits: FitCache, fit: Fit) -> bool:
     """Whether the coefficients would diverge without the small ridge that is there even where ``ridge=0``."""
@@ -30,16 +27,7 @@ def diverged(fits: FitCache, fit: Fit) -> bool:
         return False
     if objective.smooth.coupled and np.ptp(fits.scores(fit)) > LARGEST_SCORE_RANGE:
         return True
-    ridge = _small_ridge(objective, fit)
-    # The step by the Hessian with the ridge; where the ridge is next to nothing of it, so is the rest of the way.
-    inverse = fits.inverse_hessian(fit)
-    step = inverse @ (ridge * fit.coef.reshape(len(inverse), -1))[:, :, None]
-    share = float(np.abs(inverse).sum(axis=2).max()) * float(ridge.max())
-    if share < 0.5 and float(np.abs(step).max()) < 0.5 * DIVERGING_STEP / LARGEST_ENTRY:
-        return False
-    step = _step_without_ridge(fit, fits.exact_hessian(fit), ridge)
-    if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:
-        return False
+    step = _step_without_ridge(fit, fits.exact_hessian(fit), _small_ridge(objective, fit))
     return fits.largest_change(fit, step) > DIVERGING_STEP
 
 

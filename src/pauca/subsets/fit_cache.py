@@ -22,9 +22,9 @@ from pauca.objectives import (
     joint_line_gains,
     warm_start_near,
 )
-from pauca.solvers.factorisation import solve_or_nearest
+from pauca.solvers.factorisation import inverse_or_nearest, solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
-from pauca.subsets.fit_records import Fit, Preview, PreviewsTogether, Solution, inverse_of
+from pauca.subsets.fit_records import Fit, Preview, PreviewsTogether, Solution
 from pauca.subsets.standardized_columns import ColumnCache, few_at_a_time
 from pauca.tolerances import TINY
 
@@ -315,7 +315,7 @@ class FitCache:
         key = frozenset(fit.units)
         found = self._inverses.get(key)
         if found is None:
-            found = inverse_of(self.exact_hessian(fit))
+            found = inverse_or_nearest(self.exact_hessian(fit))
             self._inverses.remember(key, found, found.nbytes)
         return found
 
@@ -371,7 +371,7 @@ class FitCache:
     def _costs_of_removals(self, fit: Fit) -> np.ndarray:
         solved = self._solved(fit)
         if self.objective.smooth.flat:
-            inverse = inverse_of(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
+            inverse = inverse_or_nearest(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
         else:
             inverse = self.inverse_hessian(fit)
         return quadratic_removal_costs(self.objective, solved, inverse)
@@ -385,7 +385,7 @@ class FitCache:
         if hessian is None or self.objective.smooth.flat:
             share = np.inf if self.objective.smooth.flat else 0.0
             hessian = self._restricted(preview).hessian(preview.minimum.scores, share)
-        inverse = inverse_of(hessian)
+        inverse = inverse_or_nearest(hessian)
         costs = quadratic_removal_costs(self.objective, preview, inverse)
         return costs[[place for place, unit in enumerate(preview.units) if unit in fit.units]]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.objectives import Previews, Rows
-from pauca.solvers.factorisation import positive_inverse
+from pauca.solvers.factorisation import inverse_or_nearest
 from pauca.solvers.newton import Minimum
 
 
@@ -99,18 +99,10 @@ class PreviewsTogether:
         outputs, size = found.coef[place].shape
         in_all = (np.arange(outputs)[:, None] * size + kept).ravel()
         inverse = found.inverse[place][in_all[:, None], in_all]
-        hessian = inverse_of(inverse)[None] if self.hands_on_hessian else None
+        hessian = inverse_or_nearest(inverse)[None] if self.hands_on_hessian else None
         value, predicted = float(found.value[place]), float(found.predicted[place])
         coef, chosen = found.coef[place][:, kept], tuple(units[at] for at in order)
         scores = coef @ self.gather(chosen, self.rows) if found.scores is None else found.scores[place]
         minimum = Minimum(coef, scores, value, hessian, False, predicted)
         split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
         return Solution(chosen, self.rows, split_by, minimum, before, inverse)
-
-
-def inverse_of(hessian: np.ndarray) -> np.ndarray:
-    """Inverses of blocks, or the nearest to them."""
-    try:
-        return positive_inverse(hessian)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(hessian, hermitian=True)

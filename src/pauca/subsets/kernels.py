@@ -6,24 +6,12 @@ Sums are taken in another order than NumPy's, and exponentials may differ in the
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, is_finite, loss_of, shared_bend, slopes_of
-from pauca.subsets.compiled_lines import Lines
+from pauca.losses.kernels import Data, compiled, is_finite, loss_of, shared_bend, slopes_of
+from pauca.subsets.compiled_gains import Lines
 from pauca.subsets.coordinate_gains import MOST_STEPS, SAFETY_FACTOR, TRUSTED_BELOW
-
-
-class Data(NamedTuple):
-    """A loss, as in ``pauca.losses.compiled_curves``, and rows with the scores of a model."""
-
-    form: int
-    number: float
-    y: np.ndarray
-    weights: np.ndarray
-    scores: np.ndarray
-    """All of shape (n,)."""
 
 
 @compiled
@@ -45,7 +33,7 @@ def ceiling(slope: float, curvature: float, rate: float, penalty: float) -> floa
 
 
 @compiled
-def next_step(here: float, proposed: float, low: float, high: float, rise: float, fall: float, iteration: int) -> float:
+def next_step(proposed: float, low: float, high: float, rise: float, fall: float, iteration: int) -> float:
     """A proposed step or, where that leaves the bracket or is none, one by false position or bisection."""
     if low < proposed < high:
         return proposed
@@ -146,7 +134,7 @@ def gain_along(
             enough = within * 0.5 * here * slope
         else:
             # Where the last step was no good, as on an exponential, the next would not be either.
-            here = next_step(here, here + slope / curvature if shrunk else np.nan, low, high, rise, fall, iteration)
+            here = next_step(here + slope / curvature if shrunk else np.nan, low, high, rise, fall, iteration)
         old = slope
         find_slopes_at(data, z, merged, base, based, here, rows, found)
         slope, curvature = -found[0] - penalty * here, max(found[1], 0.0) + penalty
@@ -163,10 +151,9 @@ def gain_along(
 
 
 @compiled
-def gains_of_columns(
-    data: Data, columns: np.ndarray, lines: Lines, within: float, before: float, gains: np.ndarray
-) -> None:
-    """Gains along whole columns of shape (b, n)."""
+def gains_of_columns(data: Data, lines: Lines, within: float, before: float, gains: np.ndarray) -> None:
+    """Gains along whole columns, those of ``data``."""
+    columns = data.columns
     rows, found = np.empty((3, columns.shape[1])), np.empty(2)
     based = len(columns) == 0  # False, but not as a literal, for which all of the kernel would be compiled again
     for line in range(len(columns)):
@@ -201,7 +188,7 @@ def gains_of_entries(
         for i in range(count):
             row = where[start + i]
             own[0, i], own[1, i], own[2, i] = data.y[row], data.weights[row], data.scores[row]
-        entries = Data(data.form, data.number, own[0, :count], own[1, :count], own[2, :count])
+        entries = Data(data.form, data.number, own[0, :count], own[1, :count], data.columns, own[2, :count])
         z = values[start : start + count]
         for i in range(most):
             base[i] = bases[line]

@@ -14,11 +14,13 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import SLACK, Swap, digest, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Subset, Swap, digest, first_largest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
     Candidates,
     best_exchange,
     best_replacements,
+    cheapest_of,
+    cheapest_position,
     greedy_order,
     highest_first,
 )
@@ -168,7 +170,7 @@ class LeastSquaresSubset:
 
     def _find_removal(self, removal: str) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
-        position = _cheapest_position(costs, self.support, self.limits)
+        position = cheapest_position(costs, self.support, self.limits)
         return None if position is None else (self.support[position], float(costs[position]))
 
     def best_swap(self) -> Swap | None:
@@ -245,7 +247,7 @@ class LeastSquaresSubset:
             costs = coef * coef
             costs /= own
             costs += barred
-            place = _cheapest_of(costs, self.support, support, limits)
+            place = cheapest_of(costs, self.support, support, limits)
             if place is None:
                 break
             feature = self.support[place]
@@ -274,6 +276,10 @@ class LeastSquaresSubset:
 
     def trial(self) -> AbstractContextManager[None]:
         return _Trial(self)
+
+    def use_products_of(self, other: Subset) -> None:
+        assert isinstance(other, LeastSquaresSubset)
+        self.gram = other.gram
 
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)
@@ -352,16 +358,12 @@ class LeastSquaresSubset:
 
     def _find_addition(self, rule: str) -> int | None:
         candidates = self._computed_candidates()
-        if self.limits.trivial and rule != "functional":
+        if self.limits.trivial:
             return candidates.best(rule, self.value)
-        functional, design = rule == "functional", self.objective.design
-        scores = candidates.scores("gradient" if functional else rule, self.value)
-        if functional:
-            scores = np.divide(scores, design.spread, out=scores, where=design.usable)
-        if not self.limits.trivial:
-            gains = scores * np.abs(scores) if rule in {"gradient", "functional"} else scores
-            addable = self.limits.addable(self.support, len(scores))
-            scores = np.where(addable, self.limits.per_price(gains), -np.inf)
+        scores = candidates.scores(rule, self.value)
+        gains = scores * np.abs(scores) if rule in {"gradient", "functional"} else scores
+        addable = self.limits.addable(self.support, len(scores))
+        scores = np.where(addable, self.limits.per_price(gains), -np.inf)
         best = first_largest(scores)
         return best if scores[best] > -np.inf else None
 
@@ -477,24 +479,3 @@ class _Trial:
 
     def __exit__(self, *_: object) -> None:
         self._subset.__dict__.update(self._before)
-
-
-def _cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:
-    """Position in ``features`` of the removal that costs least, of those that are ``left`` and that limits allow."""
-    if limits.trivial:
-        return first_smallest(costs, features)
-    places = [features.index(feature) for feature in left]
-    position = _cheapest_position(costs[places], left, limits)
-    return None if position is None else places[position]
-
-
-def _cheapest_position(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:
-    """Position in ``support`` of the removal that costs least, of those that the limits allow."""
-    if not support:
-        return None
-    if limits.trivial:
-        return first_smallest(costs, support)
-    removable = limits.removable(support)
-    if not removable.any():
-        return None
-    return first_smallest(np.where(removable, limits.per_price(costs, support), np.inf), support)

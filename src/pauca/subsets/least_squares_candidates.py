@@ -1,4 +1,4 @@
-"""What every column would bring to a least-squares model: by an addition, by an exchange, and in the steps to come."""
+"""What columns bring to a least-squares model: by an addition, a removal, an exchange, and in the steps to come."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
 from pauca.objectives import LeastSquares
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import first_largest
+from pauca.subsets.base import first_largest, first_smallest
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW, TIED_WITHIN
 
 # Slopes and residuals are updated by rank-one changes; after this many they are computed again, against rounding.
@@ -112,6 +113,8 @@ class Candidates:
 
     def _scores(self, rule: str, left: float) -> np.ndarray:
         """Scores by ``rule``, of barred columns too."""
+        if rule == "functional":
+            return np.abs(self.slope)
         if rule == "gradient":
             return np.abs(self.slope) * self._objective.design.spread
         scores = self.slope * self.slope
@@ -272,3 +275,24 @@ def greedy_order(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, coun
         gains = slope * slope / np.maximum(left.diagonal(), least)
         position = int(np.argmax(np.where(open_, gains, -1.0)))
     return taken
+
+
+def cheapest_of(costs: np.ndarray, features: list[int], left: list[int], limits: Limits) -> int | None:
+    """Position in ``features`` of the removal that costs least, of those that are ``left`` and that limits allow."""
+    if limits.trivial:
+        return first_smallest(costs, features)
+    places = [features.index(feature) for feature in left]
+    position = cheapest_position(costs[places], left, limits)
+    return None if position is None else places[position]
+
+
+def cheapest_position(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:
+    """Position in ``support`` of the removal that costs least, of those that the limits allow."""
+    if not support:
+        return None
+    if limits.trivial:
+        return first_smallest(costs, support)
+    removable = limits.removable(support)
+    if not removable.any():
+        return None
+    return first_smallest(np.where(removable, limits.per_price(costs, support), np.inf), support)

@@ -10,18 +10,16 @@ import numpy as np
 
 from pauca.constraints.units import Units
 from pauca.design import Design, Entries
+from pauca.design.base import CACHED_NUMBERS
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.compiled_quadratic import gains_by_mean, products_beside
+from pauca.subsets.compiled_gains import gains_by_mean, products_beside
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
 from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
-
-# What the chosen columns leave of others is found for so many numbers at a time, which stay in the cache.
-REDUCED_NUMBERS = 1 << 17
 
 # Products of more numbers than this are not copied for kernels.
 STACKED_NUMBERS = 1 << 20
@@ -83,7 +81,7 @@ class UnitBlocks:
         for (members, columns), block in zip(self._classes, blocks, strict=True):
             units, size = columns.shape
             left = np.empty_like(block)
-            at_once = max(1, REDUCED_NUMBERS // (roots.shape[0] * len(rows) * size))
+            at_once = max(1, CACHED_NUMBERS // (roots.shape[0] * len(rows) * size))
             for some in (slice(start, start + at_once) for start in range(0, units, at_once)):
                 # Of all columns in order nothing has to be gathered.
                 of_some = some if isinstance(members, slice) else columns[some].ravel()
@@ -345,7 +343,7 @@ class LocalQuadratic:
             return None
         found = products_beside(
             objective.smooth,
-            objective.y,
+            objective.y[0],
             self._rows.to_data(self._scores)[0],
             self._of_data[0],
             self._pool.gather(self._fit.units),

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from pauca.losses.kernels import compiled, slopes_of, weigh
-from pauca.objectives.kernels import Data, correlate, dot
+from pauca.losses.kernels import Data, compiled, slopes_of, weigh
+from pauca.objectives.kernels import correlate, dot
 from pauca.tolerances import DEPENDENT_BELOW
 
 # Columns that are taken through all steps at a time, so that they stay in the cache.
@@ -88,7 +88,6 @@ def gains_by_mean(
 @compiled
 def products_beside(
     data: Data,
-    scores: np.ndarray,
     curved: np.ndarray,
     penalty: np.ndarray,
     z: np.ndarray,
@@ -102,7 +101,7 @@ def products_beside(
     columns = data.columns
     (q, n), b = columns.shape, len(z)
     triangle, weighted, spare = np.empty((q, q)), np.empty(n), np.empty(n)
-    slopes_of(data, scores, weighted, spare)  # where rows are coupled, by the Hessian of these scores
+    slopes_of(data, data.scores, weighted, spare)  # where rows are coupled, by the Hessian of these scores
     for j in range(q):
         weigh(data, curved, columns[j], weighted)
         correlate(columns, z[0], weighted, triangle[j])

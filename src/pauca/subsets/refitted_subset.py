@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -58,12 +58,8 @@ class SubsetCache:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.additions = RecentTable[dict[tuple[str, float | None, bool], int | None]]()
-        """By support, and then by how they were found: the last entry is whether the limits are those of the search."""
-        self.swaps = RecentTable[dict[bool, Swap | None]]()
-        """By support, and then by whether the limits are those of the search."""
-        self.cheapest = RecentTable[dict[bool, int | None]]()
-        """The removals that cost least, in the same way."""
+        self.answers = RecentTable[dict[tuple[Hashable, ...], Any]]()
+        """By support, and then by what was asked and whether the limits were those of the search."""
         self.redundant: dict[int, frozenset[int]] = {}
         """Units that were passed over since they added nothing to a model met on the way, and the units of that model.
 
@@ -71,6 +67,7 @@ class SubsetCache:
 
 
 CacheT = TypeVar("CacheT", bound=SubsetCache)
+Found = TypeVar("Found")
 
 
 class RefittedSubset(ABC, Generic[CacheT]):
@@ -178,12 +175,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """The expected size changes nothing."""
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
-        support, key = frozenset(self.support), (rule, slack, self.limits is self._cache.limits)
-        known = self._cache.additions.get(support, {})
-        if key not in known:
-            known[key] = self._find_addition(rule, slack)
-            self._cache.additions.remember(support, known)
-        return known[key]
+        return self._answer(lambda: self._find_addition(rule, slack), "addition", rule, slack)
 
     def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
         if self.limits.trivial:
@@ -236,12 +228,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return cheapest, costs[cheapest]
 
     def best_swap(self) -> Swap | None:
-        support, within_limits = frozenset(self.support), self.limits is self._cache.limits
-        known = self._cache.swaps.get(support, {})
-        if within_limits not in known:
-            known[within_limits] = self._find_swap()
-            self._cache.swaps.remember(support, known)
-        return known[within_limits]
+        return self._answer(self._find_swap, "swap")
 
     def likely_pair(self) -> Pair | None:
         return None
@@ -269,7 +256,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         rest = self.copy()
         rest.limits = limits
         while (size is not None and rest.size > size) or not limits.allows(rest.support):
-            found = rest._known_cheapest()
+            found = rest._answer(rest._likely_cheapest, "cheapest removal")
             if found is None:
                 break
             rest.drop(found)
@@ -295,6 +282,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
         finally:
             self.__dict__.update(before)
 
+    def use_products_of(self, other: Any) -> None:
+        """Of most kinds of subset nothing is kept."""
+
     def restarted(self) -> Self:
         return type(self)(self._cache)
 
@@ -308,6 +298,18 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return np.zeros(0, dtype=np.intp)
 
     # The steps of the template.
+
+    def _answer(self, find: Callable[[], Found], *question: Hashable) -> Found:
+        """What ``find`` says of the current support, asked once: scouts and detours come to the same models."""
+        support, answers, key = (
+            frozenset(self.support),
+            self._cache.answers,
+            (*question, self.limits is self._cache.limits),
+        )
+        if key not in answers.get(support, {}):
+            found = find()
+            answers.remember(support, answers.get(support, {}) | {key: found})
+        return answers[support][key]
 
     def _addable(self) -> np.ndarray:
         return self.usable & self.limits.addable(self.support, len(self.usable))
@@ -423,15 +425,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _removal_cost(self, unit: int) -> float:
         """By how much the value rises if a chosen unit is removed and all others are refitted."""
         return max(-self._decrease_to(frozenset(self.support) - {unit}), 0.0)
-
-    def _known_cheapest(self) -> int | None:
-        """The same, found once for every support: detours from several sizes come back the same way."""
-        support, within_limits = frozenset(self.support), self.limits is self._cache.limits
-        known = self._cache.cheapest.get(support, {})
-        if within_limits not in known:
-            known[within_limits] = self._likely_cheapest()
-            self._cache.cheapest.remember(support, known)
-        return known[within_limits]
 
     def _likely_cheapest(self) -> int | None:
         """The removal that costs least after a refit, as far as that is found without refitting many."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +77,6 @@ class SmoothCache(SubsetCache):
         self._quadratics = RecentTable[LocalQuadratic]()
         self.likely_gains = RecentTable[dict[bytes, dict[int, float]]]()
         """By support and the mask of units, estimates of what the likeliest of them gain, highest first."""
-        self.pairs = RecentTable[Pair | None]()
-        """By support, the two units that are likely to gain most together."""
         self.snapshots = RecentTable[Snapshot]()
         """The latest snapshots: a search that goes on from its moves meets all its models again."""
         self.importances = RecentTable[np.ndarray]()
@@ -222,6 +221,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         bounds = objective.bounds or ()
         scalars = np.array([objective.ridge, objective.null_value, objective.origin])
         return digest((objective.y, design.weights, slope, design.mean, design.spread, *bounds, scalars))
+
+    def use_products_of(self, other: Any) -> None:
+        assert isinstance(other, SmoothSubset)
+        self._cache.gram, self._cache.columns = other.cache.gram, other.cache.columns
 
     def dependent(self) -> np.ndarray:
         # A unit that was redundant on the way need not be so in the model the way has led to.
@@ -399,8 +402,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return max(self._cache.fits.value_at(self._fit, coef) - self.value, 0.0)
 
     def likely_pair(self) -> Pair | None:
-        support, pairs = frozenset(self.support), self._cache.pairs
-        return pairs[support] if support in pairs else pairs.remember(support, self._find_pair())
+        return self._answer(self._find_pair, "pair")
 
     def _find_pair(self) -> Pair | None:
         objective, cache = self.objective, self._cache

@@ -21,6 +21,7 @@ from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.progress import showing
 from pauca.runs.run import Method, Progress
 from pauca.statistics.concordance import concordance_index
 from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
@@ -237,10 +238,10 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):  # type: ignore[misc]
         -------
         self
         """
-        settings = self._settings()
-        X, y = split_frame(X, y, event, time)
-        target = survival_target(y, event, time)
-        with settings.shown(), fitting(self):
+        with showing(self.verbose, self.time_limit) as report, fitting(self):
+            settings = self._settings(report)
+            X, y = split_frame(X, y, event, time)
+            target = survival_target(y, event, time)
             check_row_order(X, y)
             X = check_table(self, X, raw=True)
             if X.shape[0] != len(target):
@@ -447,13 +448,9 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):  # type: ignore[misc]
             raise ValueError(f"strata holds {unknown[0]!r}, which was not in the fit.")
         return np.array([known[label] for label in values.tolist()], dtype=np.intp)
 
-    def _check_parameters(self) -> None:
+    def _settings(self, report: Any = None) -> Any:
         ParameterChecks(type(self).__name__).one_of("ties", self.ties, TIES)
-        super()._check_parameters()
-
-    def _settings(self) -> Any:
-        ParameterChecks(type(self).__name__).one_of("ties", self.ties, TIES)
-        return super()._settings()
+        return super()._settings(report)
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         return np.asarray(y["event"])

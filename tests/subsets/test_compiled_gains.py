@@ -11,7 +11,7 @@ from pauca.losses import Poisson
 from pauca.losses.compiled_curves import compiled_curve
 from pauca.objectives import SmoothObjective
 from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.compiled_lines import KERNELS
+from pauca.subsets.compiled_gains import ALONG_COLUMNS, ALONG_ENTRIES
 from pauca.subsets.coordinate_gains import CoordinateSearch
 
 pytest.importorskip("numba")
@@ -50,7 +50,8 @@ def both(objective, within=1e-10):
     with kernels_used("never"):
         expected = search(objective)(within)
     with kernels_used("always"):
-        assert KERNELS.module is not None
+        assert ALONG_COLUMNS.single.module is not None
+        assert ALONG_ENTRIES.module is not None
         return search(objective)(within), expected
 
 
