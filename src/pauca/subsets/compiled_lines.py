@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from pauca.compiled import Kernels, count_missed, plain
+from pauca.design import Entries
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import compiled_curve
 
@@ -85,23 +85,22 @@ class CompiledSearch:
         self,
         rows: tuple[np.ndarray, np.ndarray, np.ndarray],
         merged: tuple[np.ndarray, np.ndarray, np.ndarray],
-        entries: Sequence[tuple[np.ndarray, np.ndarray, float]],
+        entries: Entries,
         lines: Lines,
         within: float,
     ) -> np.ndarray | None:
-        """Gains along columns given by rows, values there, and the value of all others; None without a kernel."""
-        curve, kernels = self._curve, self._kernels(len(merged[0]) * len(entries))
+        """Gains along columns given by their entries; None without a kernel."""
+        curve, kernels = self._curve, self._kernels(len(merged[0]) * len(entries.base))
         if curve is None or kernels is None:
             return None
-        where, values, bases = zip(*entries, strict=True)
-        gains = np.empty(len(entries))
+        gains = np.empty(len(entries.base))
         kernels.gains_of_entries(
             kernels.Data(*curve, *map(plain, rows)),
             kernels.Data(*curve, *map(plain, merged)),
-            np.concatenate([[0], np.cumsum([len(some) for some in where])]).astype(np.int64),
-            np.concatenate(where).astype(np.int64, copy=False),
-            np.concatenate(values),
-            np.array(bases),
+            entries.starts().astype(np.int64, copy=False),
+            entries.rows.astype(np.int64, copy=False),
+            plain(entries.values),
+            plain(entries.base),
             Lines(*map(plain, lines)),
             within,
             self._before,

@@ -16,7 +16,6 @@ from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_quadratic import gains_by_mean, products_beside
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
-from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -360,17 +359,19 @@ class LocalQuadratic:
 
     def _parts(self, units: list[int], n_rows: int) -> list[tuple[np.ndarray, _Whole | _Listed]]:
         """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
-        features = self._objective.units.of(units)
-        whole, entries = np.ones(len(features), dtype=bool), list[Entries]()
-        if self._rows.merged and len(features) * self._objective.design.n_rows > WHOLE_NUMBERS:
-            whole, _, entries = self._columns.parts(features)
-        places, others = np.flatnonzero(whole), np.flatnonzero(~whole)
-        parts: list[tuple[np.ndarray, _Whole | _Listed]] = [
-            (some, _Whole(self, [units[place] for place in some.tolist()]))
-            for some in few_at_a_time(places, self._objective.design.n_rows)
-        ]
-        for some, listed in zip(few_at_a_time(others, n_rows), few_at_a_time(entries, n_rows), strict=True):
-            parts.append((some, _Listed(self, features[some], listed)))
+        features, design = self._objective.units.of(units), self._objective.design
+        groups: list[tuple[np.ndarray, Entries | np.ndarray | None]] = [(np.arange(len(features)), None)]
+        if self._rows.merged and len(features) * design.n_rows > WHOLE_NUMBERS:
+            groups = self._columns.parts(features)
+        parts: list[tuple[np.ndarray, _Whole | _Listed]] = []
+        for places, columns in groups:
+            listed = isinstance(columns, Entries)
+            for at in few_at_a_time(np.arange(len(places)), n_rows if listed else design.n_rows):
+                some = places[at]
+                if isinstance(columns, Entries):
+                    parts.append((some, _Listed(self, features[some], columns.part(at[0], at[-1] + 1))))
+                else:
+                    parts.append((some, _Whole(self, [units[place] for place in some.tolist()])))
         return parts
 
     @cached_property
@@ -438,10 +439,10 @@ class _Whole:
 class _Listed:
     """The same for columns most of whose rows have one value: the rows of the model stand for all others."""
 
-    def __init__(self, quadratic: LocalQuadratic, features: np.ndarray, entries: list[Entries]) -> None:
+    def __init__(self, quadratic: LocalQuadratic, features: np.ndarray, entries: Entries) -> None:
         self._quadratic = quadratic
         self.features = features
-        self._columns = ListedColumns.of(entries)
+        self._columns = entries
         rows, of_row = self._columns.rows, quadratic._rows.of_row
         self._groups = rows if of_row is None else of_row[rows]
         self._chosen = quadratic._pool.gather(quadratic._fit.units, quadratic._rows)

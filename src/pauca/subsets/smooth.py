@@ -16,7 +16,7 @@ from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.coordinate_gains import CoordinateSearch, WholeColumnSearch
+from pauca.subsets.coordinate_gains import VAGUE_GAIN_TOLERANCE, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
 from pauca.subsets.fit_cache import FitCache, RecentTable
 from pauca.subsets.fit_records import Fit, Preview, Solution
@@ -114,7 +114,7 @@ class SmoothCache(SubsetCache):
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.likely_ceiling(slope[features], curvature[features], features)
         features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
-        gains = search.vague_gains(features, slope[features], curvature[features])
+        gains = search.gains(features, slope[features], curvature[features], VAGUE_GAIN_TOLERANCE)
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
 
