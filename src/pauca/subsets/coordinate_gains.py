@@ -10,6 +10,7 @@ from pauca.clock import check_time
 from pauca.design import Entries
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
+from pauca.subsets.base import highest_scores
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_lines import CompiledSearch, Lines
 from pauca.tolerances import TIED_WITHIN, TINY
@@ -94,13 +95,12 @@ class CoordinateSearch:
         # About narrow kinks next to no row has curvature, and how far estimates are off is seen only on the way.
         raised = np.inf if self._loss.narrow and len(slope) * len(self._scores) <= ALL_NUMBERS else 1.0
         while True:
-            # Of many features few may still win: only these are put in order.
-            (order,) = (most >= max(best * (1 - TIED_WITHIN) / raised, TINY)).nonzero()
-            if not len(order):
-                return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
-            some = order[_highest(most[order], width)]
+            some = np.array(highest_scores(most, width), dtype=np.intp)
             at_most = np.searchsorted(self._columns.numbers(some).cumsum(), BLOCK_NUMBERS)
             some = some[: max(FIRST_BLOCK, int(at_most))]
+            some = some[most[some] >= max(best * (1 - TIED_WITHIN) / raised, TINY)]
+            if not len(some):
+                return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
             gains[some] = self.gains(some, slope[some], curvature[some], within)
             estimated, found = most[some], _per_price(gains[some], price, some)
             most[some] = -np.inf
@@ -370,12 +370,6 @@ class WholeColumnSearch(CoordinateSearch):
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
     return gains if price is None else gains / price[features]
-
-
-def _highest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the ``count`` highest scores, highest first."""
-    some = np.argpartition(-scores, count - 1)[:count] if count < len(scores) else np.arange(len(scores))
-    return some[np.argsort(-scores[some], kind="stable")]
 
 
 class _Bracket:

@@ -14,14 +14,14 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, highest_scores, is_lower
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.coordinate_gains import VAGUE_GAIN_TOLERANCE, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
 from pauca.subsets.fit_cache import FitCache, RecentTable
 from pauca.subsets.fit_records import Fit, Preview, Solution
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
-from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
+from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.subsets.swap_search import SwapSearch
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
