@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -14,15 +13,13 @@ from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_quadratic import gains_by_mean, products_beside
+from pauca.subsets.explained_shares import REDUCED_NUMBERS, ExplainedShares, ProductRows
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 
-# What the chosen columns leave of others is found for so many numbers at a time, which stay in the cache.
-REDUCED_NUMBERS = 1 << 17
-
-# Products of more numbers than this are not copied for kernels.
+# Products of more numbers than this are not copied for kernels: what models explain is found from models nearby.
 STACKED_NUMBERS = 1 << 20
 
 # Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
@@ -182,14 +179,6 @@ def _damping(diagonal: np.ndarray) -> np.ndarray:
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
 
 
-class ProductRows(Protocol):
-    """Products of columns, such as ``GramRows``."""
-
-    def each(self, features: np.ndarray) -> list[np.ndarray]:
-        """Products of each of some columns with all."""
-        ...
-
-
 class LocalQuadratic:
     """Slopes at a fitted model, and about its curvature along every unit.
 
@@ -203,12 +192,21 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows, columns: ColumnEntries) -> None:
+    def __init__(
+        self,
+        fits: FitCache,
+        fit: Fit,
+        blocks: UnitBlocks,
+        gram: ProductRows,
+        columns: ColumnEntries,
+        shares: ExplainedShares | None = None,
+    ) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks
         self._gram = gram
         self._columns = columns
+        self._shares = shares
         self._fits = fits
         self._pool = fits.pool
         self._rows, self._scores = fits.on_rows(fit)
@@ -274,14 +272,18 @@ class LocalQuadratic:
     def refit_gains(self) -> np.ndarray:
         """What each unit gains if the chosen ones move with it, shape (U,)."""
         objective, features = self._objective, self._features
-        few = 0 < len(features) * self.slope.shape[1] <= STACKED_NUMBERS
-        if few and objective.units.single and objective.n_outputs == 1 and objective.bounds is None:
-            rows = self._gram.each(features)
-            gains = gains_by_mean(rows, features, self.mean_curvature[0], objective.penalty, self.slope[0])
-            if gains is not None:
-                return gains
-        left = self._left() if len(features) else self.own
-        return self._blocks.gains(self.slope, left, self.own, self._objective.bounds)
+        left, single = self.own, objective.units.single and objective.n_outputs == 1
+        if single and self._shares is not None and len(features) * self.slope.shape[1] > STACKED_NUMBERS:
+            kept = (1.0 - self._shares.of(features.tolist())) * self.mean_curvature[0] + objective.penalty
+            left = [kept[None, :, None, None]]
+        elif len(features):
+            if single and objective.bounds is None:
+                rows = self._gram.each(features)
+                gains = gains_by_mean(rows, features, self.mean_curvature[0], objective.penalty, self.slope[0])
+                if gains is not None:
+                    return gains
+            left = self._left()
+        return self._blocks.gains(self.slope, left, self.own, objective.bounds)
 
     def refined_gains(self, units: list[int]) -> np.ndarray:
         """The same for a few units of one column each, by the Hessian itself, shape (b,)."""

@@ -18,11 +18,13 @@ from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_s
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.coordinate_gains import VAGUE_GAIN_TOLERANCE, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
+from pauca.subsets.explained_shares import ExplainedShares
 from pauca.subsets.fit_cache import FitCache, RecentTable
 from pauca.subsets.fit_records import Fit, Preview, Solution
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.subsets.swap_search import SwapSearch
+from pauca.tolerances import TINY
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
 FILLED_ARRAYS = 2
@@ -88,9 +90,16 @@ class SmoothCache(SubsetCache):
         key = frozenset(fit.units)
         found = self._quadratics.get(key)
         if found is None:
-            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns)
+            shares = self._shares if fit.units else None
+            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns, shares)
         self._quadratics.keep(key, found, KEPT_QUADRATICS)
         return found
+
+    @cached_property
+    def _shares(self) -> ExplainedShares:
+        """The ridge counts as beside the curvature of the empty model, so that shares depend on the units alone."""
+        curvature = float(self.quadratic(self.fits.null).mean_curvature[0])
+        return ExplainedShares(self.gram, self.objective.penalty / max(curvature, TINY))
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
