@@ -39,11 +39,11 @@ def test_operations(form, center, weighted):
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
     assert blocks[0][0].start == 0
     assert blocks[-1][0].stop == 60
-    for j, column in zip([9, 2], design.entries(np.array([9, 2])), strict=True):
-        assert len(column.rows) == design.stored()[j]
-        whole = np.full(60, column.base)
-        whole[column.rows] = column.values
-        np.testing.assert_array_equal(whole, np.vstack([b for _, b in design.blocks([j])])[:, 0])
+    entries = design.entries(np.array([9, 2]))
+    np.testing.assert_array_equal(np.diff(entries.starts()), design.stored()[[9, 2]])
+    whole = np.repeat(entries.base[:, None], 60, axis=1)
+    whole[entries.column, entries.rows] = entries.values
+    np.testing.assert_array_equal(whole, np.vstack([b for _, b in design.blocks([9, 2])]).T)
     coef = np.where(np.arange(36).reshape(12, 3) % 4, 0.0, 1.5)
     for same in (coef, sparse.csc_array(coef)):
         scores = np.vstack([block for _, block in design.scores(same)])

@@ -10,7 +10,6 @@ from sklearn.model_selection import StratifiedKFold
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from pauca import SparseOrdinalClassifier
-from pauca.subsets.coordinate_gains import WholeColumnSearch
 
 ORDER = ["none", "mild", "strong"]
 
@@ -106,11 +105,6 @@ def test_the_page_has_figures_of_test_rows(tmp_path):
 def test_names_of_columns_can_be_given():
     X, y = table()
     assert model().fit(X, y, feature_names=list("abcde")).path_.names(2) == ["b", "d"]
-
-
-def test_no_columns_have_no_gains():
-    nothing = np.zeros(0)
-    assert WholeColumnSearch.vague_gains(None, nothing.astype(int), nothing, nothing).shape == (0,)
 
 
 def test_the_summary_has_the_thresholds():

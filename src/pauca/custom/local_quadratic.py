@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.custom.fit_cache import LARGEST_HESSIAN, FitCache, PartialFit
-from pauca.subsets.refitted_subset import highest_scores
+from pauca.subsets.base import highest_scores
 
 # For so many units that the diagonal of the Hessian ranks first, its products along them are computed, a gradient each;
 # for more where there is no diagonal, and the size of the gradient ranks them.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.design.base import Design, Entries
+from pauca.design.base import Design
 from pauca.design.chunks import ChunkedDesign, Chunks
 from pauca.design.chunks.design import unless_uniform
 from pauca.design.chunks.moments import PartSums
 from pauca.design.dense import DenseDesign
+from pauca.design.entries import Entries
 from pauca.design.fold_grams import NARROW, RowParts, parts_of_folds
 from pauca.design.gathered import GatheredColumns, GatheredDesign
 from pauca.design.sparse import SparseDesign

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+
+from pauca.design.entries import Entries
 
 # A column whose spread is below this share of its mean carries fewer than three digits of information
 # in double precision; it is treated as constant.
@@ -35,18 +37,6 @@ WIDE_NUMBERS = 1 << 19
 
 # What takes several passes over numbers works on about so many at a time: a megabyte, which stays in the cache.
 CACHED_NUMBERS = 1 << 17
-
-
-class Entries(NamedTuple):
-    """A standardised column as the rows whose values may differ from its ``base``, which all others have."""
-
-    rows: np.ndarray
-    values: np.ndarray
-    base: float
-
-    def only(self, kept: np.ndarray) -> Entries:
-        """Without some of the rows, of which the others need not have the base: they must not count."""
-        return Entries(self.rows[kept], self.values[kept], self.base)
 
 
 class Design(Protocol):
@@ -91,7 +81,7 @@ class Design(Protocol):
         """How many entries of every column are stored, shape (d,): all of them, but for sparse data."""
         ...
 
-    def entries(self, features: np.ndarray) -> list[Entries]:
+    def entries(self, features: np.ndarray) -> Entries:
         """The stored entries of the standardised columns ``features``; the others have the value of a zero."""
         ...
 
@@ -160,10 +150,11 @@ class StandardisedColumns(ABC):
         """How many entries of every column are stored, shape (d,)."""
         return np.full(len(self.mean), self.n_rows)
 
-    def entries(self, features: np.ndarray) -> list[Entries]:
+    def entries(self, features: np.ndarray) -> Entries:
         """The stored entries of the standardised columns ``features``."""
-        rows, zeros = np.arange(self.n_rows), self._standardise(np.zeros((1, len(features))), features)[0]
-        return [Entries(rows, *part) for part in zip(self.columns(features), zeros.tolist(), strict=True)]
+        column, row = np.divmod(np.arange(len(features) * self.n_rows), self.n_rows)
+        zeros = self._standardise(np.zeros((1, len(features))), features)[0]
+        return Entries(column, row, self.columns(features).ravel(), zeros)
 
     def extent(self) -> np.ndarray:
         """The largest absolute entry of every standardised column, shape (d,)."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pauca.design.base import GATHERED_NUMBERS, Entries, StandardisedColumns, row_blocks
+from pauca.design.base import GATHERED_NUMBERS, StandardisedColumns, row_blocks
+from pauca.design.entries import Entries
 
 # Columns with more than this share of nonzeros are multiplied as a dense block: a sparse product takes longer.
 DENSE_ABOVE = 0.1
@@ -105,15 +106,15 @@ class SparseDesign(StandardisedColumns):
         X = self._X
         return np.diff(X.indptr) if X.format == "csc" else np.bincount(X.indices, minlength=self.n_features)
 
-    def entries(self, features: np.ndarray) -> list[Entries]:
-        part, mean, scale = sparse.csc_array(self._X[:, features]), self.mean[features], self._inverse_spread[features]
-        stored, base = np.diff(part.indptr), (-mean * scale).tolist()
-        values = (part.data - np.repeat(mean, stored)) * np.repeat(scale, stored)
-        ends = part.indptr.tolist()
-        return [
-            Entries(part.indices[start:end], values[start:end], common)
-            for start, end, common in zip(ends[:-1], ends[1:], base, strict=True)
-        ]
+    def entries(self, features: np.ndarray) -> Entries:
+        X, mean, scale = self._X, self.mean[features], self._inverse_spread[features]
+        if X.format != "csc":
+            X, features = sparse.csc_array(X[:, features]), np.arange(len(features))
+        first, stored = X.indptr[features], X.indptr[1:][features] - X.indptr[features]
+        column = np.repeat(np.arange(len(features)), stored)
+        # To cut columns out of a sparse matrix takes longer than to count where their entries are.
+        places = np.arange(len(column)) + (first - np.cumsum(stored) + stored)[column]
+        return Entries(column, X.indices[places], (X.data[places] - mean[column]) * scale[column], -mean * scale)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         low, high = self._X.min(axis=0), self._X.max(axis=0)

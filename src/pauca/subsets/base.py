@@ -224,6 +224,18 @@ def first_smallest(costs: np.ndarray, support: list[int]) -> int:
     return min(tied.nonzero()[0].tolist(), key=lambda position: support[position])
 
 
+def highest_scores(scores: np.ndarray, count: int) -> list[int]:
+    """Indices of the ``count`` highest scores above minus infinity, highest first, ties in order."""
+    if not min(count, len(scores)):
+        return []
+    # No score below the ``count`` highest of the maxima of parts is among them: this saves to sort all.
+    most = np.fmax.reduceat(scores, np.arange(0, len(scores), max(1, len(scores) // (16 * count))))
+    most[np.isnan(most)] = -np.inf
+    least = np.partition(most, -count)[-count] if count <= len(most) else -np.inf
+    (some,) = ((scores >= least) & (scores > -np.inf)).nonzero()
+    return np.asarray(some[np.argsort(-scores[some], kind="stable")][:count]).tolist()
+
+
 def digest(arrays: Iterable[np.ndarray]) -> bytes:
     """A digest of some arrays."""
     hashed = sha256()  # processors have instructions for it

@@ -34,44 +34,54 @@ class ColumnEntries:
         """How many numbers of each column have to be looked at, at most, shape (b,)."""
         return np.where(self._mostly_zero(features), self._stored[features], self._design.n_rows)
 
-    def parts(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, list[Entries]]:
-        """Mask of the columns with many values, these columns if they are at hand, and the entries of the others."""
-        others = features[~self._whole[features]].tolist()
-        missing = np.array([j for j in others if j not in self._kept], dtype=np.intp)
-        if not len(missing):
-            return self._whole[features], None, [self._kept[j] for j in others]
-        zeros = self._mostly_zero(missing)
-        new = dict(zip(missing[zeros].tolist(), self._stored_entries(missing[zeros]), strict=True))
-        unknown, z = missing[~zeros], None
-        if len(unknown):
-            z, based, entries = self._read(unknown)
-            self._whole[unknown] = ~based
-            new.update(zip(unknown[based].tolist(), entries, strict=True))
-            z = z[~based] if len(unknown) == len(features) else None
-        found = [new[j] if j in new else self._kept[j] for j in others if j in new or j in self._kept]
+    def parts(self, features: np.ndarray) -> list[tuple[np.ndarray, Entries | np.ndarray | None]]:
+        """Places of some features and the entries of these; of those with many values the columns, if at hand."""
+        zeros = self._mostly_zero(features)
+        places, found = np.flatnonzero(zeros), list[tuple[np.ndarray, Entries | np.ndarray | None]]()
+        if len(places):
+            found.append((places, self._stored_entries(features[places])))
+        if len(places) == len(features):
+            return found
+        others = np.flatnonzero(~zeros)
+        z, known = self._look_at(features[others])
+        based = ~self._whole[features[others]]
+        if based.any():
+            found.append((others[based], Entries.joined([known[j] for j in features[others[based]].tolist()])))
+        if not based.all():
+            found.append((others[~based], z))
+        return found
+
+    def _look_at(self, features: np.ndarray) -> tuple[np.ndarray | None, dict[int, Entries]]:
+        """Columns with many values, if at hand, and the entries of others, of features that have to be read for it."""
+        known = {j: self._kept[j] for j in features.tolist() if j in self._kept}
+        unknown = np.array([j for j in features[~self._whole[features]].tolist() if j not in known], dtype=np.intp)
+        if not len(unknown):
+            return None, known
+        z, based, entries = self._read(unknown)
+        self._whole[unknown] = ~based
+        new = {j: entries.part(at, at + 1) for at, j in enumerate(unknown[based].tolist())}
         self._keep(new)
-        return self._whole[features], z, found
+        return z[~based] if len(unknown) == len(features) else None, known | new
 
     def _mostly_zero(self, features: np.ndarray) -> np.ndarray:
         """Mask of the columns of sparse data whose common value is zero."""
         return self._stored[features] <= COMMON_VALUE_SHARE * self._design.n_rows
 
     def _keep(self, new: dict[int, Entries]) -> None:
-        needed = 16 * sum(len(column.rows) for column in new.values())
+        needed = 24 * sum(len(column.rows) for column in new.values())
         if needed > self._left:
             self._kept, self._left = {}, KEPT_BYTES
         if needed <= self._left:
             self._kept |= new
             self._left -= needed
 
-    def _stored_entries(self, features: np.ndarray) -> list[Entries]:
+    def _stored_entries(self, features: np.ndarray) -> Entries:
         """The entries of columns of sparse data, which are not made dense for it."""
-        weighted = self._design.weights > 0
-        found = self._design.entries(features)
+        found, weighted = self._design.entries(features), self._design.weights > 0
         # Rows without weight may hold anything.
-        return found if weighted.all() else [one.only(weighted[one.rows]) for one in found]
+        return found if weighted.all() else found.only(weighted[found.rows])
 
-    def _read(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Entries]]:
+    def _read(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray, Entries]:
         """Columns, a mask of those with mostly one value, and the entries of these."""
         z, weighted = self._design.columns(features), self._design.weights > 0
         n_rows = z.shape[1]
@@ -82,6 +92,4 @@ class ColumnEntries:
         few, base = np.flatnonzero(based), base[based]
         # Rows without weight may hold anything.
         column, row = np.nonzero(differs[few] & weighted)
-        ends = np.cumsum(np.bincount(column, minlength=len(few)))[:-1]
-        parts = zip(np.split(row, ends), np.split(z[few[column], row], ends), base.tolist(), strict=True)
-        return z, based, [Entries(*part) for part in parts] if len(few) else []
+        return z, based, Entries(column, row, z[few[column], row], base)

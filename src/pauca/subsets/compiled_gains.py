@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pauca.compiled import Kernels, plain
+from pauca.design import Entries
 from pauca.losses import Loss
 from pauca.losses.compiled_curves import LossKernels, compiled_curve
 
@@ -55,24 +56,23 @@ def gains_of_entries(
     loss: Loss,
     rows: ModelRows,
     merged: ModelRows,
-    entries: Sequence[tuple[np.ndarray, np.ndarray, float]],
+    entries: Entries,
     lines: Lines,
     within: float,
     before: float,
 ) -> np.ndarray | None:
-    """Gains along columns given by rows, values there, and the value of all others, which ``merged`` rows stand for."""
+    """Gains along columns given by their entries; ``merged`` rows stand for all others."""
     curve = compiled_curve(loss)
-    kernels = None if curve is None else ALONG_ENTRIES.instead_of(len(merged[0]) * len(entries))
+    kernels = None if curve is None else ALONG_ENTRIES.instead_of(len(merged[0]) * len(entries.base))
     if curve is None or kernels is None:
         return None
-    where, values, bases = zip(*entries, strict=True)
-    gains = np.empty(len(entries))
+    gains = np.empty(len(entries.base))
     kernels.gains_of_entries(
         *(kernels.Data(*curve, *map(plain, (y, weights, NO_COLUMNS, scores))) for y, weights, scores in (rows, merged)),
-        np.concatenate([[0], np.cumsum([len(some) for some in where])]).astype(np.int64),
-        np.concatenate(where).astype(np.int64, copy=False),
-        np.concatenate(values),
-        np.array(bases),
+        entries.starts().astype(np.int64, copy=False),
+        entries.rows.astype(np.int64, copy=False),
+        plain(entries.values),
+        plain(entries.base),
         Lines(*map(plain, lines)),
         within,
         before,

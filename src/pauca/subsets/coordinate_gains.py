@@ -10,6 +10,7 @@ from pauca.clock import check_time
 from pauca.design import Entries
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
+from pauca.subsets.base import highest_scores
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_gains import Lines, gains_of_columns, gains_of_entries
 from pauca.tolerances import TIED_WITHIN, TINY
@@ -89,17 +90,16 @@ class CoordinateSearch:
         most = _per_price(most, price)
         most[~np.isfinite(slope)] = -np.inf
         gains, best = np.zeros(len(slope)), 0.0
-        width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
-        width = min(width, LARGEST_FIRST_BLOCK)
-        seen = np.zeros(0)
+        width, seen = min(max(FIRST_BLOCK, FIRST_NUMBERS // len(self._scores)), LARGEST_FIRST_BLOCK), np.zeros(0)
         # About narrow kinks next to no row has curvature, and how far estimates are off is seen only on the way.
         raised = np.inf if self._loss.narrow and len(slope) * len(self._scores) <= ALL_NUMBERS else 1.0
         while True:
-            # Of many features few may still win: only these are put in order.
-            (order,) = (most >= max(best * (1 - TIED_WITHIN) / raised, TINY)).nonzero()
-            if not len(order):
+            some = np.array(highest_scores(most, width), dtype=np.intp)
+            at_most = np.searchsorted(self._columns.numbers(some).cumsum(), BLOCK_NUMBERS)
+            some = some[: max(FIRST_BLOCK, int(at_most))]
+            some = some[most[some] >= max(best * (1 - TIED_WITHIN) / raised, TINY)]
+            if not len(some):
                 return self._with_exact_best(gains, slope, curvature, price) if count == 1 else gains
-            some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some], within)
             estimated, found = most[some], _per_price(gains[some], price, some)
             most[some] = -np.inf
@@ -107,7 +107,7 @@ class CoordinateSearch:
             if self._loss.narrow:
                 raised = max(raised, float((found / estimated).max()))
             best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
-            width = min(2 * width, widest)
+            width *= 2
 
     def _with_exact_best(
         self, gains: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray | None
@@ -119,9 +119,7 @@ class CoordinateSearch:
             missed = _per_price(ROUGH_GAIN_TOLERANCE * 0.5 * slopes * slopes / curvature[close], price, close)
         close = close[~(per_price + missed < per_price.max(initial=0.0))]
         if len(close) > 1:
-            width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
-            for part in (close[start : start + width] for start in range(0, len(close), width)):
-                gains[part] = self.gains(part, slope[part], curvature[part])
+            gains[close] = self.gains(close, slope[close], curvature[close])
         return gains
 
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
@@ -167,34 +165,36 @@ class CoordinateSearch:
         found[slope == 0] = 0.0
         return np.asarray(found)
 
-    def vague_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
-        if not len(features):
-            return np.zeros(0)
-        numbers = self._columns.numbers(features) + len(self._of_rows)
-        block = np.cumsum(np.minimum(numbers, BLOCK_NUMBERS // FIRST_BLOCK)) // BLOCK_NUMBERS
-        parts = np.split(np.arange(len(features)), np.flatnonzero(np.diff(block)) + 1)
-        found = [self.gains(features[part], slope[part], curvature[part], VAGUE_GAIN_TOLERANCE) for part in parts]
-        return np.concatenate(found)
-
     def gains(
         self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
-        """Gains of some features: those with mostly one value by their entries, the others by whole columns."""
-        whole, z, entries = self._columns.parts(features)
-        found = np.empty(len(features))
-        if whole.any():
-            some = features[whole]
-            lines = self._known(some, slope[whole], curvature[whole])
-            found[whole] = self._whole_gains(self._columns.columns(some) if z is None else z, lines, within)
-        if not whole.all():
-            some, few = features[~whole], ~whole
-            lines = self._known(some, slope[few], curvature[few])
-            rows, merged = (self._y, self._weights, self._scores), self._rows
-            of_merged = merged.y[0], merged.weights, self._of_rows
-            gains = gains_of_entries(self._loss, rows, of_merged, entries, lines, within, self._before)
-            found[few] = self._line_gains(self._listed(entries), lines, within) if gains is None else gains
-        return found
+        """Gains of some features, in blocks; ``slope`` and ``curvature`` are theirs."""
+        numbers = self._columns.numbers(features) + len(self._of_rows)
+        block = np.cumsum(np.minimum(numbers, BLOCK_NUMBERS // FIRST_BLOCK)) // BLOCK_NUMBERS
+        gains = np.zeros(len(features))
+        for some in np.split(np.arange(len(features)), np.flatnonzero(np.diff(block)) + 1) if len(features) else []:
+            gains[some] = self._gains_of_some(features[some], slope[some], curvature[some], within)
+        return gains
+
+    def _gains_of_some(
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float
+    ) -> np.ndarray:
+        """Those with mostly one value are looked at by their entries, the others as whole columns."""
+        gains = np.empty(len(features))
+        for places, columns in self._columns.parts(features):
+            lines = self._known(features[places], slope[places], curvature[places])
+            if isinstance(columns, Entries):
+                gains[places] = self._listed_gains(columns, lines, within)
+            else:
+                z = self._columns.columns(features[places]) if columns is None else columns
+                gains[places] = self._whole_gains(z, lines, within)
+        return gains
+
+    def _listed_gains(self, columns: Entries, lines: Lines, within: float) -> np.ndarray:
+        rows, merged = (self._y, self._weights, self._scores), self._rows
+        of_merged = merged.y[0], merged.weights, self._of_rows
+        gains = gains_of_entries(self._loss, rows, of_merged, columns, lines, within, self._before)
+        return self._line_gains(self._listed(columns), lines, within) if gains is None else gains
 
     def _whole_gains(self, z: np.ndarray, lines: Lines, within: float) -> np.ndarray:
         block = self._whole_columns(z)
@@ -254,19 +254,10 @@ class CoordinateSearch:
         rows = np.flatnonzero(weighted)
         return _WholeColumns(self._loss, self._y[rows], self._weights[rows], self._scores[rows], z[:, rows])
 
-    def _listed(self, columns: list[Entries]) -> _Listed:
-        row = np.concatenate([column.rows for column in columns])
-        return _Listed(
-            self._loss,
-            self._rows,
-            self._of_rows,
-            np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns]),
-            np.concatenate([column.values for column in columns]),
-            self._scores[row],
-            self._y[row],
-            self._weights[row],
-            np.array([column.base for column in columns]),
-        )
+    def _listed(self, columns: Entries) -> _Listed:
+        rows = columns.rows
+        of_entries = columns.column, columns.values, self._scores[rows], self._y[rows], self._weights[rows]
+        return _Listed(self._loss, self._rows, self._of_rows, *of_entries, columns.base)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,22 +357,15 @@ class _WholeColumns:
 class WholeColumnSearch(CoordinateSearch):
     """The same for a loss that couples rows, so that all of them are looked at for every column."""
 
-    def gains(
-        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
+    def _gains_of_some(
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float
     ) -> np.ndarray:
-        """Gains of some features."""
         lines = self._known(features, slope, curvature)
         return self._whole_gains(self._columns.columns(features), lines, max(within, COUPLED_GAIN_TOLERANCE))
 
 
 def _per_price(gains: np.ndarray, price: np.ndarray | None, features: np.ndarray | slice = slice(None)) -> np.ndarray:
     return gains if price is None else gains / price[features]
-
-
-def _highest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the ``count`` highest scores, highest first."""
-    some = np.argpartition(-scores, count - 1)[:count] if count < len(scores) else np.arange(len(scores))
-    return some[np.argsort(-scores[some], kind="stable")]
 
 
 class _Bracket:

@@ -154,9 +154,17 @@ class FitCache:
         """
         return self._preview_each(fit, list(units))
 
-    def preview_removals(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
-        """The same without each of some of its units."""
-        return self._preview_each(fit, [~unit for unit in units])
+    def preview_removals(self, fit: Fit, units: Sequence[int], far: float = np.inf) -> list[Preview | Solution]:
+        """The same without each of some of its units; those that end ``far`` above need not have come to their end."""
+        changes = [~unit for unit in units]
+        return [self._at_its_end(fit, *one, far) for one in zip(changes, self._preview_each(fit, changes), strict=True)]
+
+    def _at_its_end(self, fit: Fit, change: int, preview: Preview | Solution, far: float) -> Preview | Solution:
+        """A preview of a removal; where it may lead far, Newton's steps are worth their Hessians."""
+        if isinstance(preview, Solution) or preview.reached or self.objective.smooth.joint or preview.value > far:
+            return preview
+        preview.by_newton = preview.by_newton or self._newton_preview(fit, change, ROUGH)
+        return preview.by_newton
 
     def _preview_each(self, fit: Fit, changes: list[int]) -> list[Preview | Solution]:
         """Previews of a fit with each of some units, or without each of its units u that are given as ``~u``."""
@@ -172,17 +180,11 @@ class FitCache:
                 known.update(zip(unknown, self._together_from(fit, unknown, removed=removed), strict=True))
         return [known[change] for change in changes]
 
-    def _together_from(self, fit: Fit, changes: list[int], *, removed: bool) -> list[Preview | Solution]:
+    def _together_from(self, fit: Fit, changes: list[int], *, removed: bool) -> list[Preview]:
         accuracy = ROUGH_IF_FLAT if self.objective.smooth.flat else ROUGH
-        if not removed:
-            return list(self._previews_with(fit, changes, accuracy).each())
-        together = self._previews_without(fit, [~change for change in changes], accuracy)
-        found: list[Preview | Solution] = list(together.each())
-        if not self.objective.smooth.joint:
-            # A removal may lead far, where Newton's steps are worth their Hessians.
-            for place in np.flatnonzero(~together.reached(accuracy.within)).tolist():
-                found[place] = self._newton_preview(fit, changes[place], ROUGH)
-        return found
+        if removed:
+            return self._previews_without(fit, [~change for change in changes], accuracy).each(accuracy.within)
+        return self._previews_with(fit, changes, accuracy).each(accuracy.within)
 
     def _newton_preview(self, fit: Fit, change: int, accuracy: Accuracy) -> Solution:
         """A preview by a few steps with the Hessian of the fit."""
@@ -419,6 +421,7 @@ class FitCache:
             previews = self._previews.get(frozenset(near.units), {})
             change = change_between(near.units, units) if previews else None
             near = near if change is None else previews.get(change, near)
+            near = (near.by_newton or near) if isinstance(near, Preview) else near
         before, objective = self._solved(near), self.objective
         if isinstance(near, Fit) and before.minimum.hessian is None and not frozenset(before.units) <= set(units):
             self.exact_hessian(near)

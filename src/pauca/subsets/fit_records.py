@@ -48,12 +48,18 @@ class Solution:
 class Preview:
     """A preview of a model near a fit, made together with those of others."""
 
-    __slots__ = ("_place", "_together", "removal_costs", "value")
+    __slots__ = ("_place", "_together", "by_newton", "reached", "removal_costs", "value")
 
-    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None) -> None:
+    def __init__(
+        self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None, *, reached: bool
+    ) -> None:
         self._together, self._place = together, place
         self.value = value
         """The value, less what the next step predicted."""
+        self.reached = reached
+        """Whether it has come as near to its minimum as required, by the predicted decrease of the next step."""
+        self.by_newton: Solution | None = None
+        """Where Newton's steps have led instead, if they were taken."""
         self.removal_costs = removal_costs
         """Of an addition: by how much the value would rise without each unit of the fit, to second order."""
 
@@ -78,17 +84,12 @@ class PreviewsTogether:
     hands_on_hessian: bool
     """Whether refits start with a Hessian that is known."""
 
-    def reached(self, within: float) -> np.ndarray:
-        """Whether each has come as near to its minimum as required, by the predicted decrease of the next step."""
-        return self.found.predicted <= within * self.found.value
-
-    def each(self) -> list[Preview]:
-        """The previews one by one, in the order of the units."""
-        values = (self.found.value - self.found.predicted).tolist()
-        if not self.added:
-            return [Preview(self, place, value, None) for place, value in enumerate(values)]
-        costs = self.found.removal_costs()[:, self.free : -1]
-        return [Preview(self, place, value, costs[place]) for place, value in enumerate(values)]
+    def each(self, within: float) -> list[Preview]:
+        """The previews one by one, in the order of the units; they should be ``within`` this share of their minima."""
+        values, predicted = self.found.value, self.found.predicted
+        both = zip((values - predicted).tolist(), (predicted <= within * values).tolist(), strict=True)
+        costs = self.found.removal_costs()[:, self.free : -1] if self.added else [None] * len(values)
+        return [Preview(self, at, value, costs[at], reached=reached) for at, (value, reached) in enumerate(both)]
 
     def solution(self, place: int) -> Solution:
         """One of the previews, with the coefficients in the order of its columns."""

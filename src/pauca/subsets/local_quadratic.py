@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -15,13 +14,13 @@ from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.column_entries import ColumnEntries
 from pauca.subsets.compiled_gains import gains_by_mean, products_beside
+from pauca.subsets.explained_shares import ExplainedShares, ProductRows
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
-from pauca.subsets.listed_columns import ListedColumns
 from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
 
-# Products of more numbers than this are not copied for kernels.
+# Products of more numbers than this are not copied for kernels: what models explain is found from models nearby.
 STACKED_NUMBERS = 1 << 20
 
 # Columns of no more numbers than this are taken whole: to list the entries of those with mostly one value takes longer.
@@ -181,14 +180,6 @@ def _damping(diagonal: np.ndarray) -> np.ndarray:
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
 
 
-class ProductRows(Protocol):
-    """Products of columns, such as ``GramRows``."""
-
-    def each(self, features: np.ndarray) -> list[np.ndarray]:
-        """Products of each of some columns with all."""
-        ...
-
-
 class LocalQuadratic:
     """Slopes at a fitted model, and about its curvature along every unit.
 
@@ -202,12 +193,21 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows, columns: ColumnEntries) -> None:
+    def __init__(
+        self,
+        fits: FitCache,
+        fit: Fit,
+        blocks: UnitBlocks,
+        gram: ProductRows,
+        columns: ColumnEntries,
+        shares: ExplainedShares | None = None,
+    ) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks
         self._gram = gram
         self._columns = columns
+        self._shares = shares
         self._fits = fits
         self._pool = fits.pool
         self._rows, self._scores = fits.on_rows(fit)
@@ -273,14 +273,18 @@ class LocalQuadratic:
     def refit_gains(self) -> np.ndarray:
         """What each unit gains if the chosen ones move with it, shape (U,)."""
         objective, features = self._objective, self._features
-        few = 0 < len(features) * self.slope.shape[1] <= STACKED_NUMBERS
-        if few and objective.units.single and objective.n_outputs == 1 and objective.bounds is None:
-            rows = self._gram.each(features)
-            gains = gains_by_mean(rows, features, self.mean_curvature[0], objective.penalty, self.slope[0])
-            if gains is not None:
-                return gains
-        left = self._left() if len(features) else self.own
-        return self._blocks.gains(self.slope, left, self.own, self._objective.bounds)
+        left, single = self.own, objective.units.single and objective.n_outputs == 1
+        if single and self._shares is not None and len(features) * self.slope.shape[1] > STACKED_NUMBERS:
+            kept = (1.0 - self._shares.of(features.tolist())) * self.mean_curvature[0] + objective.penalty
+            left = [kept[None, :, None, None]]
+        elif len(features):
+            if single and objective.bounds is None:
+                rows = self._gram.each(features)
+                gains = gains_by_mean(rows, features, self.mean_curvature[0], objective.penalty, self.slope[0])
+                if gains is not None:
+                    return gains
+            left = self._left()
+        return self._blocks.gains(self.slope, left, self.own, objective.bounds)
 
     def refined_gains(self, units: list[int]) -> np.ndarray:
         """The same for a few units of one column each, by the Hessian itself, shape (b,)."""
@@ -358,17 +362,19 @@ class LocalQuadratic:
 
     def _parts(self, units: list[int], n_rows: int) -> list[tuple[np.ndarray, _Whole | _Listed]]:
         """Some units of one column, a few at a time: whole columns, and those most of whose rows have one value."""
-        features = self._objective.units.of(units)
-        whole, entries = np.ones(len(features), dtype=bool), list[Entries]()
-        if self._rows.merged and len(features) * self._objective.design.n_rows > WHOLE_NUMBERS:
-            whole, _, entries = self._columns.parts(features)
-        places, others = np.flatnonzero(whole), np.flatnonzero(~whole)
-        parts: list[tuple[np.ndarray, _Whole | _Listed]] = [
-            (some, _Whole(self, [units[place] for place in some.tolist()]))
-            for some in few_at_a_time(places, self._objective.design.n_rows)
-        ]
-        for some, listed in zip(few_at_a_time(others, n_rows), few_at_a_time(entries, n_rows), strict=True):
-            parts.append((some, _Listed(self, features[some], listed)))
+        features, design = self._objective.units.of(units), self._objective.design
+        groups: list[tuple[np.ndarray, Entries | np.ndarray | None]] = [(np.arange(len(features)), None)]
+        if self._rows.merged and len(features) * design.n_rows > WHOLE_NUMBERS:
+            groups = self._columns.parts(features)
+        parts: list[tuple[np.ndarray, _Whole | _Listed]] = []
+        for places, columns in groups:
+            listed = isinstance(columns, Entries)
+            for at in few_at_a_time(np.arange(len(places)), n_rows if listed else design.n_rows):
+                some = places[at]
+                if isinstance(columns, Entries):
+                    parts.append((some, _Listed(self, features[some], columns.part(at[0], at[-1] + 1))))
+                else:
+                    parts.append((some, _Whole(self, [units[place] for place in some.tolist()])))
         return parts
 
     @cached_property
@@ -436,10 +442,10 @@ class _Whole:
 class _Listed:
     """The same for columns most of whose rows have one value: the rows of the model stand for all others."""
 
-    def __init__(self, quadratic: LocalQuadratic, features: np.ndarray, entries: list[Entries]) -> None:
+    def __init__(self, quadratic: LocalQuadratic, features: np.ndarray, entries: Entries) -> None:
         self._quadratic = quadratic
         self.features = features
-        self._columns = ListedColumns.of(entries)
+        self._columns = entries
         rows, of_row = self._columns.rows, quadratic._rows.of_row
         self._groups = rows if of_row is None else of_row[rows]
         self._chosen = quadratic._pool.gather(quadratic._fit.units, quadratic._rows)

@@ -12,7 +12,16 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
-from pauca.subsets.base import SLACK, Pair, Swap, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import (
+    SLACK,
+    Pair,
+    Swap,
+    first_largest,
+    first_smallest,
+    highest_scores,
+    is_lower,
+    require_memory,
+)
 from pauca.subsets.fit_cache import RecentTable
 
 
@@ -459,13 +468,3 @@ class RefittedSubset(ABC, Generic[CacheT]):
             if len(likely) == self.shortlist.swaps:
                 break
         return likely
-
-
-def highest_scores(scores: np.ndarray, count: int) -> list[int]:
-    """Indices of the ``count`` highest scores above minus infinity, highest first, ties in order."""
-    count = min(count, len(scores))
-    if not count:
-        return []
-    some = np.argpartition(-scores, count - 1)[:count]
-    some = some[scores[some] > -np.inf]
-    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pauca.subsets.base import highest_scores
 from pauca.subsets.local_quadratic import LocalQuadratic, feasible_slope
-from pauca.subsets.refitted_subset import highest_scores
 from pauca.subsets.smooth import SmoothSubset
 
 

@@ -15,15 +15,17 @@ from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subsets.base import SLACK, Pair, Swap, digest, first_largest, first_smallest, highest_scores, is_lower
 from pauca.subsets.column_entries import ColumnEntries
-from pauca.subsets.coordinate_gains import CoordinateSearch, WholeColumnSearch
+from pauca.subsets.coordinate_gains import VAGUE_GAIN_TOLERANCE, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.divergence import diverged
+from pauca.subsets.explained_shares import ExplainedShares
 from pauca.subsets.fit_cache import FitCache, RecentTable
 from pauca.subsets.fit_records import Fit, Preview, Solution
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
-from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
+from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.subsets.swap_search import SwapSearch
+from pauca.tolerances import TINY
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
 FILLED_ARRAYS = 2
@@ -87,9 +89,16 @@ class SmoothCache(SubsetCache):
         key = frozenset(fit.units)
         found = self._quadratics.get(key)
         if found is None:
-            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns)
+            shares = self._shares if fit.units else None
+            found = LocalQuadratic(self.fits, fit, self.blocks, self.gram, self.columns, shares)
         self._quadratics.keep(key, found, KEPT_QUADRATICS)
         return found
+
+    @cached_property
+    def _shares(self) -> ExplainedShares:
+        """The ridge counts as beside the curvature of the empty model, so that shares depend on the units alone."""
+        curvature = float(self.quadratic(self.fits.null).mean_curvature[0])
+        return ExplainedShares(self.gram, self.objective.penalty / max(curvature, TINY))
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
@@ -113,7 +122,7 @@ class SmoothCache(SubsetCache):
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.likely_ceiling(slope[features], curvature[features], features)
         features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
-        gains = search.vague_gains(features, slope[features], curvature[features])
+        gains = search.gains(features, slope[features], curvature[features], VAGUE_GAIN_TOLERANCE)
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
 

@@ -64,12 +64,22 @@ class ColumnCache:
         self._rows = np.empty((self._capacity if self._long else min(16, self._capacity), n_rows))
         self._codes: dict[int, tuple[np.ndarray, int] | None] = {}
         self._probes: dict[int, float] = {}
+        self._latest: list[tuple[tuple[int, ...], np.ndarray | None, np.ndarray]] = []
+        """What was gathered last: units, rows and columns. Half of all times the same is asked for again."""
 
     def gather(self, units: Iterable[int], rows: Rows | None = None) -> np.ndarray:
         """Ones, if there is an intercept, and the columns of some units, on some rows: shape (q, G)."""
-        features = self._objective.units.of(units).tolist()
-        some = None if rows is None else rows.first
-        free = self._objective.free
+        units, some = tuple(units), None if rows is None else rows.first
+        for of_units, of_rows, columns in self._latest:
+            if of_rows is some and of_units == units:
+                return columns
+        gathered = self._gathered(units, some)
+        gathered.flags.writeable = False
+        self._latest = [(units, some, gathered), *self._latest[:1]]
+        return gathered
+
+    def _gathered(self, units: tuple[int, ...], some: np.ndarray | None) -> np.ndarray:
+        features, free = self._objective.units.of(units).tolist(), self._objective.free
         gathered = np.empty((free + len(features), self._rows.shape[1] if some is None else len(some)))
         gathered[:free] = 1.0
         if some is None and self._long:

@@ -13,6 +13,10 @@ from pauca.tolerances import TINY
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4
 
+# Removals that cost more than so many times what any addition gains need not be known more closely. Of 1170 of them on
+# text, where 170 words nearly separate the classes, 1114 did, and half cost more than 170 times as much.
+FAR_ABOVE = 4.0
+
 # A removal is expected to cost at least this share of what its calibrated estimate says.
 LEAST_COST_SHARE = 0.8
 
@@ -69,7 +73,9 @@ class SwapSearch:
 
     def _calibrate(self, positions: list[int]) -> None:
         """Compare the estimates of removals with previews of the model without the units."""
-        previews = self._fits.preview_removals(self._fit, [self._fit.units[position] for position in positions])
+        units, value = [self._fit.units[position] for position in positions], self._fit.value
+        far = value + FAR_ABOVE * (value - min(preview.value for preview in self.previews.values()))
+        previews = self._fits.preview_removals(self._fit, units, far)
         costs = np.maximum([preview.value - self._fit.value for preview in previews], 0.0)
         self._factor[positions] = costs / self._costs[positions]
         self._calibrated[positions] = True
