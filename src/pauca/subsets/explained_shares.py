@@ -7,11 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from pauca.design.base import CACHED_NUMBERS
 from pauca.subsets.fit_cache import RecentTable
 from pauca.tolerances import DEPENDENT_BELOW
-
-# Columns that are taken through all products at a time are about so many numbers, which stay in the cache.
-REDUCED_NUMBERS = 1 << 17
 
 # Shares are kept for so many models.
 KEPT_SHARES = 6
@@ -63,7 +61,7 @@ class ExplainedShares:
         block = np.stack([row[features] for row in rows])
         block.flat[:: len(block) + 1] += self._penalty[features] + DEPENDENT_BELOW
         roots = np.linalg.inv(np.linalg.cholesky(block))[len(kept) :]
-        more, step = np.empty(len(self._penalty)), max(1, REDUCED_NUMBERS // len(rows))
+        more, step = np.empty(len(self._penalty)), max(1, CACHED_NUMBERS // len(rows))
         for some in (slice(start, start + step) for start in range(0, len(more), step)):
             half = roots @ np.stack([row[some] for row in rows])
             more[some] = np.einsum("pj,pj->j", half, half)
