@@ -9,7 +9,7 @@ from pauca.subsets.explained_shares import ExplainedShares
 
 
 def test_shares_are_the_same_whatever_models_came_before(monkeypatch):
-    monkeypatch.setattr(explained_shares, "REDUCED_NUMBERS", 20)
+    monkeypatch.setattr(explained_shares, "CACHED_NUMBERS", 20)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 30)) + rng.standard_normal((80, 1))
     X[:, 7] = X[:, 3] - X[:, 5]
