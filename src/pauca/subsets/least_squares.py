@@ -83,6 +83,7 @@ class LeastSquaresSubset:
     """
 
     closed_form = True
+    joint = False
 
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits, kept: KeptModels | None = None) -> None:
         self.objective = objective
@@ -274,6 +275,9 @@ class LeastSquaresSubset:
 
     def trial(self) -> AbstractContextManager[None]:
         return _Trial(self)
+
+    def penalised(self) -> None:
+        """Estimates are exact."""
 
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)

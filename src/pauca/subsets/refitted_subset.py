@@ -84,6 +84,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     shortlist: ClassVar[Shortlist]
     closed_form = False
+    joint = False
     unit_noun: ClassVar[str] = "columns or groups"
 
     usable: np.ndarray
@@ -294,6 +295,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
             yield
         finally:
             self.__dict__.update(before)
+
+    def penalised(self) -> Self | None:
+        return None
 
     def restarted(self) -> Self:
         return type(self)(self._cache)
