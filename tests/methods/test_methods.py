@@ -380,3 +380,14 @@ def test_every_rule_has_batches(rule, scale):
 def test_a_batch_is_a_share(batch):
     with pytest.raises((ValueError, TypeError), match="batch"):
         Forward(batch=batch)
+
+
+@pytest.mark.filterwarnings("ignore:The data are separable")
+def test_models_of_nearly_separated_classes_are_no_worse_than_known_ones():
+    rng = np.random.default_rng(6)
+    y = np.arange(240) % 6
+    X = 0.9 * rng.normal(size=(6, 24))[y] + rng.normal(size=(240, 24))
+    path = SparseClassifier(8, ridge=0).fit(X, y).path_
+    assert path[7].objective < 0.034  # 0.069 by refits without a ridge alone
+    shorter = SparseClassifier(7, ridge=0).fit(X, y).path_
+    assert set(shorter[7].support) == set(path[7].support)

@@ -22,8 +22,14 @@ LEAST_LOOKAHEAD = 6
 INTERACTIONS_TRIED = 8
 
 
-# By default; all of them where each costs little, as with squared loss, else the first.
+# By default: all of them where each costs little, as with squared loss, else the first. Where classes share a loss,
+# slopes lead to other models for next to nothing: of five pixels of digits those without are 2 % above.
 SCOUTS = (Forward(), FoBa(), FoBa(rule="refit"))
+SCOUTS_OF_CLASSES = (Forward(), Forward(rule="gradient"))
+
+# The detour of a scout whose ridge is heavier, where refits and estimates take less. With 2 features instead of 4 sizes
+# 18 and 19 of ten digits are up to 4 times above.
+PENALISED_DETOUR = 4
 
 
 # Forward selection where it is compared with exchange, or leads to its first model.
@@ -46,9 +52,11 @@ class Exchange(GrowingMethod):
        then costs is estimated, and the best few swaps are refitted;
     3. rivals are looked at: the models of this size found by the ``scouts``, the current model after ``detour``
        additions and as many removals, and for other losses than squared loss, without groups and limits, the model of
-       two features less with the two that gain most together by its quadratic. One with a lower Q replaces the
-       current model, and is swapped in turn. For squared loss rivals are swapped before they are compared, for other
-       losses each size of a detour is.
+       two features less with the two that gain most together by its quadratic. Where three or more classes are nearly
+       separated by more than 6 features and there is no ridge, the same search with a small one is a scout, and its
+       models of one feature more without the cheapest are looked at too. A rival with a lower Q replaces the current
+       model, and is swapped in turn. For squared loss rivals are swapped before they are compared, for other losses
+       each size of a detour is.
 
     The result is never above that of a scout run to the same size: never above ``Forward()``, and for squared loss not
     above ``FoBa()`` and ``FoBa(rule="refit")`` either. The look-ahead of a detour is fixed, so the model of size 5 is
@@ -63,8 +71,8 @@ class Exchange(GrowingMethod):
     Parameters
     ----------
     scouts : tuple of methods, or None, default=None
-        Growing methods whose models are further starts; ``()`` for none. None: ``Forward()``, and for squared loss
-        ``FoBa()`` and ``FoBa(rule="refit")`` as well.
+        Growing methods whose models are further starts; ``()`` for none. None: ``Forward()``, for squared loss
+        ``FoBa()`` and ``FoBa(rule="refit")`` as well, and for three or more classes ``Forward(rule="gradient")``.
     detour : int or None, default=None
         How many features a detour adds before it removes as many; 0 for no detours. None: 4 for squared loss, else 2.
         For losses other than squared loss detours from sizes 1 to 3 go on to size 6.
@@ -97,7 +105,8 @@ class Exchange(GrowingMethod):
 
     def for_subset(self, subset: Subset) -> Exchange:
         """The method with all options set: more starts where each of them costs little."""
-        scouts = SCOUTS if subset.closed_form else SCOUTS[:1]
+        costly = SCOUTS_OF_CLASSES if subset.joint else SCOUTS[:1]
+        scouts = SCOUTS if subset.closed_form else costly
         detour = 4 if subset.closed_form else 2
         return Exchange(
             scouts if self.scouts is None else self.scouts, detour if self.detour is None else self.detour, self.rule
@@ -155,8 +164,11 @@ class Exchange(GrowingMethod):
         while replaced:
             yield from _swaps(subset)
             replaced = False
+            wanted = subset.size > LEAST_LOOKAHEAD and scouts and not scouts[-1].penalised
+            if wanted and (penalised := subset.penalised()) is not None:
+                scouts.append(_Scout(Exchange((), PENALISED_DETOUR), penalised, penalised=True))
             for scout in scouts:
-                yield from scout.advance(subset.size)
+                yield from scout.advance(subset.size + scout.penalised)
             for rival in self._rivals(subset, scouts, history, tried):
                 replaced = yield from _contest(subset, rival)
                 if replaced:
@@ -167,11 +179,13 @@ class Exchange(GrowingMethod):
     ) -> Iterator[Subset]:
         """Other models of the same size, each made when it is needed."""
         for scout in scouts:
-            support = scout.support(subset.size)
-            if support and _is_new(support, subset, tried):
-                yield scout.model(support)
+            for support in scout.starts(subset):
+                if support and _is_new(support, subset, tried):
+                    yield scout.model(support, subset)
         if self.detour:
             extra = self.detour if subset.closed_form else max(self.detour, LEAST_LOOKAHEAD - subset.size)
+            if scouts and scouts[-1].penalised:
+                extra = 1  # the detours of that scout go further at less cost
             detour = _Detour(subset, extra, subset.size)
             if detour.allowed and _is_new(detour.support, subset, tried):
                 rival = detour.model()
@@ -193,7 +207,7 @@ class Exchange(GrowingMethod):
         for scout in scouts:
             yield from scout.advance(goal.k)
             support = scout.lowest()
-            if support != frozenset(subset.support) and (yield from _contest(subset, scout.model(support))):
+            if support != frozenset(subset.support) and (yield from _contest(subset, scout.model(support, subset))):
                 return True
         assert self.detour is not None
         tried: set[frozenset[int]] = set()
@@ -217,9 +231,10 @@ def swaps_suffice(run: SearchRun) -> bool:
 
 
 class _Scout:
-    """Another method on its own path, resumed whenever a further size is needed."""
+    """Another method on its own path, resumed whenever a further size is needed; perhaps with a heavier ridge."""
 
-    def __init__(self, method: Method, subset: Subset) -> None:
+    def __init__(self, method: Method, subset: Subset, *, penalised: bool = False) -> None:
+        self.penalised = penalised
         self._method = method
         self._subset = subset
         self._history = History(subset, None)
@@ -241,8 +256,17 @@ class _Scout:
         found = self._history.best.get(size)
         return frozenset() if found is None else frozenset(found.support)
 
-    def model(self, support: frozenset[int]) -> Subset:
-        """A separate subset on ``support``, which is usually that of the last size."""
+    def starts(self, subset: Subset) -> Iterator[frozenset[int]]:
+        """The units of its model of a subset's size; with a heavier ridge also of the next, without the cheapest."""
+        yield self.support(subset.size)
+        larger = self.support(subset.size + 1) if self.penalised else frozenset[int]()
+        if larger:
+            yield larger.difference(_on(larger, subset).cheapest_removals(subset.size, subset.limits))
+
+    def model(self, support: frozenset[int], subset: Subset) -> Subset:
+        """A separate subset on ``support``, which is usually that of the last size, with the ridge of another one."""
+        if self.penalised:
+            return _on(support, subset)
         if support == frozenset(self._subset.support):
             return self._subset.copy()
         return _on(support, self._subset)

@@ -60,6 +60,8 @@ class Subset(Protocol):
     limits: Limits
     closed_form: bool
     """Whether additions and swaps have closed forms, so that many may be tried."""
+    joint: bool
+    """Whether several outputs, such as classes, share one loss."""
 
     @property
     def value(self) -> float:
@@ -169,6 +171,10 @@ class Subset(Protocol):
 
     def use_products_of(self, other: Subset) -> None:
         """Use what another subset on the same design knows of its columns and their products."""
+        ...
+
+    def penalised(self) -> Subset | None:
+        """The subset a run starts from with a ridge, where a model without one is so good that estimates fail."""
         ...
 
     def restarted(self) -> Subset:

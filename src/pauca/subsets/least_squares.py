@@ -85,6 +85,7 @@ class LeastSquaresSubset:
     """
 
     closed_form = True
+    joint = False
 
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits, kept: KeptModels | None = None) -> None:
         self.objective = objective
@@ -280,6 +281,9 @@ class LeastSquaresSubset:
     def use_products_of(self, other: Subset) -> None:
         assert isinstance(other, LeastSquaresSubset)
         self.gram = other.gram
+
+    def penalised(self) -> None:
+        """Estimates are exact."""
 
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)

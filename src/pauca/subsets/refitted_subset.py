@@ -90,6 +90,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     shortlist: ClassVar[Shortlist]
     closed_form = False
+    joint = False
     unit_noun: ClassVar[str] = "columns or groups"
 
     usable: np.ndarray
@@ -293,6 +294,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     def use_products_of(self, other: Any) -> None:
         """Of most kinds of subset nothing is kept."""
+
+    def penalised(self) -> Self | None:
+        return None
 
     def restarted(self) -> Self:
         return type(self)(self._cache)
