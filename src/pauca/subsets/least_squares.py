@@ -78,17 +78,13 @@ class LeastSquaresSubset:
     coef : minimiser on S, in the order of ``support``
     Dropping i raises Q by ``coef_i^2 / (2 A_ii)``; what adding j brings is in ``Candidates``.
 
-    An addition or removal reads the Gram rows of S once, a vector-matrix product; X is read only when a Gram row
-    is missing.
+    An addition or removal reads the Gram rows of S once, a vector-matrix product, and X only where one is missing.
     """
 
-    closed_form = True
-    joint = False
+    closed_form, joint = True, False
 
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits, kept: KeptModels | None = None) -> None:
-        self.objective = objective
-        self.gram = gram
-        self.limits = limits
+        self.objective, self.gram, self.limits = objective, gram, limits
         self._kept = kept or KeptModels()
         self.support: list[int] = []
         self.coef = np.zeros(0)
@@ -187,6 +183,8 @@ class LeastSquaresSubset:
     def likely_pair(self) -> None:
         return None
 
+    penalised = likely_pair  # estimates are exact
+
     def replacements(self, count: int) -> dict[int, list[Swap]]:
         usable = self.objective.design.usable
         allowed = self.limits.exchanges(self.support, len(usable)) & usable
@@ -275,9 +273,6 @@ class LeastSquaresSubset:
 
     def trial(self) -> AbstractContextManager[None]:
         return _Trial(self)
-
-    def penalised(self) -> None:
-        """Estimates are exact."""
 
     def restarted(self) -> LeastSquaresSubset:
         other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)
