@@ -181,7 +181,9 @@ class CoupledFoldLosses(FoldLosses):
         for model in models:
             block = read_columns(self._problem.X, model.columns, every)
             scores = model.intercept[:, 0, None] + model.coef[:, 0] @ block.T
-            found.append(held.added_up(self._of_rows(scores).T[held.order])[1].T)
+            sums = np.zeros((len(self.blocks), len(scores)))
+            self._add(sums, held, self._of_rows(scores).T[held.order], np.zeros(0))
+            found.append(sums.T)
         return found
 
 
