@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor, threads
+from pauca.design import dense
 from pauca.design.dense import DenseDesign
 from pauca.estimators import fit_warnings
 from pauca.losses import LogLoss
@@ -47,9 +48,22 @@ def test_large_products_are_shared_by_as_many_threads_as_the_user_allows(of_user
         assert set(counts()) == {1}
         with pytest.raises(ZeroDivisionError):
             blas_threads.by_shares(lambda rows: 1 // (50 - rows.start), 100, 2 * LEAST_SHARE, most=2)
+        with np.errstate(all="ignore"):
+            logs = blas_threads.by_shares(lambda rows: np.log(49.0 - rows.start), 100, 2 * LEAST_SHARE, most=2)
+        np.testing.assert_array_equal(logs, [np.log(49), np.nan])
     assert counts() == of_user
     with threadpool_limits(1, user_api="blas"):
         assert shares(100 * LEAST_SHARE) == [(0, 100)]
+
+
+def test_where_no_thread_can_be_started_there_is_one_share(of_user, monkeypatch):
+    """As after the end of the main thread, while another one fits."""
+
+    def fails(*_):
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(threads.ThreadPoolExecutor, "submit", fails)
+    assert shares(2 * LEAST_SHARE) == [(0, 100)]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -58,23 +72,28 @@ def test_products_by_shares_are_those_of_all_rows(of_user, monkeypatch, kind, we
     rng = np.random.default_rng(0)
     X = rng.standard_normal((41, 7)) + (1e7 if kind == "far from zero" else 0.0)
     X = np.asarray(X, order="F" if kind == "F" else "C", dtype=np.float32 if kind == "float32" else np.float64)
-    design = DenseDesign(X, rng.dirichlet(np.ones(41)) if weighted else np.full(41, 1 / 41), center=True)
+    weights = rng.dirichlet(np.ones(41)) if weighted else np.full(41, 1 / 41)
     left, target, some = rng.standard_normal((3, 41)), rng.standard_normal(41), np.array([4, 1])
+    monkeypatch.setattr(dense, "ONE_PASS_NUMBERS", 30)
     found = []
     for least_share in (LEAST_SHARE, 1):
         monkeypatch.setattr(threads, "LEAST_SHARE", least_share)
         with blas_threads.single():
-            found.append([design.products(left), design.correlate(target), design.gram(some), design.gram([2])])
-    z = (X - design.mean) / design.spread
-    for whole, shared, direct in zip(*found, by_definition(z, design.weights, left, target, some), strict=True):
-        np.testing.assert_allclose(shared, whole, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(shared, direct, rtol=0, atol=1e-7)
+            design = DenseDesign(X, weights, center=True, target=target)
+            products = design.products(left), design.correlate(target), design.correlate(left[0])
+            found.append([design.mean, design.spread, *products, design.gram(some), design.gram([2])])
+    for whole, shared, direct in zip(*found, by_definition(X, weights, left, target, some), strict=True):
+        np.testing.assert_allclose(shared, whole, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(shared, direct, rtol=1e-13, atol=1e-7)
 
 
-def by_definition(z, weights, left, target, some):
-    """The products by standardised columns."""
+def by_definition(X, weights, left, target, some):
+    """Means and spreads, and products by standardised columns."""
+    mean = weights @ X
+    spread = np.sqrt(weights @ (X - mean) ** 2)
+    z = (X - mean) / spread
     gram = z.T @ (weights[:, None] * z)
-    return left @ z, (weights * target) @ z, gram[some], gram[[2]]
+    return mean, spread, left @ z, (weights * target) @ z, (weights * left[0]) @ z, gram[some], gram[[2]]
 
 
 def test_overlapping_fits_leave_the_setting_as_it_was(of_user):

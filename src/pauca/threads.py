@@ -51,10 +51,18 @@ class BlasThreads:
         count = min(allowed, int(numbers / LEAST_SHARE), most)
         if count < 2:
             return [work(slice(0, length))]
-        ends = np.linspace(0, length, count + 1).astype(int).tolist()
+        ends, errors = np.linspace(0, length, count + 1).astype(int).tolist(), np.geterr()
         first, *others = [slice(start, end) for start, end in pairwise(ends)]
+
+        def elsewhere(share: slice) -> T:
+            with np.errstate(**errors):  # other threads have those of no context
+                return work(share)
+
         with ThreadPoolExecutor(count - 1) as pool:
-            later = [pool.submit(work, share) for share in others]
+            try:
+                later = [pool.submit(elsewhere, share) for share in others]
+            except RuntimeError:  # no thread starts any more: the main thread has ended, or the process has its most
+                return [work(slice(0, length))]
             return [work(first), *(share.result() for share in later)]
 
     def _enter(self) -> bool:

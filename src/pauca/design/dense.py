@@ -243,7 +243,8 @@ def _weighted_squares_and_products(
         return sums
 
     length = n_features if by_columns else n_rows
-    parts = blas_threads.by_shares(add_up, length, (2 + len(lines)) * X.size, n_rows // PARTS_OF_X)
+    most = min(length, n_rows // (PARTS_OF_X * (1 + len(lines))))
+    parts = blas_threads.by_shares(add_up, length, (2 + len(lines)) * X.size, most)
     squares, *products = sum(parts, start=np.zeros(()))
     return squares * weights[0] if uniform else squares, products
 
