@@ -539,3 +539,10 @@ def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
     given = SparseRegressor(k=[5], ridge=[0.01], search_ridge=[0.01], cv=3, feature_groups=groups).fit(X, y)
     assert given.path_[5].units.tolist() == alike.path_[5].units.tolist()
     assert 5 in alike.path_[5].units  # the category
+
+
+def test_models_are_fitted_as_they_were_searched_at_one_ridge_in_the_same_unit():
+    assert RidgeGrid((0.1,), (0.1,), search_in_units=True, fit_in_units=True).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.1,), fit_in_units=True).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.2,)).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.1, 0.2)).fits_as_searched
