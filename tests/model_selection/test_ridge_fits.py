@@ -10,7 +10,7 @@ from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.losses import LogLoss, SquaredError
 from pauca.methods import Forward
-from pauca.model_selection import held_out
+from pauca.model_selection import held_out, ridge_fits
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.held_out import FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits, fits_of_search, refitter
@@ -54,6 +54,24 @@ def test_what_a_search_has_changed_is_only_a_start_for_other_ridges(few, monkeyp
                 penalty = np.sum((fits.coef[:, 0] * spread[fits.columns]) ** 2, axis=1)
                 values.append(LogLoss().value(y, scores).mean(axis=1) + 0.5 * np.array(RIDGES) * penalty)
             np.testing.assert_allclose(*values, rtol=3e-7)
+
+
+def test_at_the_ridge_of_the_search_refits_start_from_its_models(monkeypatch):
+    starts = []
+
+    def watched(loss, y, weights, columns, penalty, start, *others):
+        starts.append(start)
+        return minimise_at_ridges(loss, y, weights, columns, penalty, start, *others)
+
+    minimise_at_ridges = ridge_fits.minimise_at_ridges
+    monkeypatch.setattr(ridge_fits, "minimise_at_ridges", watched)
+    run, _, _ = searched(LogLoss(), 0.1)
+    refit = refitter(run.subset, [0.1], standardize=True)
+    for size in (2, 3, 5):
+        snapshot = run.history.best[size]
+        refit(snapshot.support, 0, snapshot)
+        if size > 2:  # of the empty model no coefficients are known that would tell by what others change
+            np.testing.assert_allclose(starts[-1][0, 1:], snapshot.coef[0], rtol=1e-3)
 
 
 def test_the_models_of_a_search_are_those_of_refits_at_its_ridge():

@@ -449,6 +449,15 @@ def losses_with_means(mean, spread=5.0):
     return HeldOutLosses((mean[:, None] + rows)[None, None] / 10, np.full(10, 0.1))
 
 
+def test_a_size_is_low_by_chance_as_far_as_its_rows_differ_from_those_of_its_successors():
+    rows = np.random.default_rng(0).random((5, 30)) / 30 + np.array([0.0, 1.0, 1.0, 0.0, 0.1])[:, None] / 30
+    found = without_isolated_minima(HeldOutLosses(rows[None, None], np.full(30, 1 / 30)), np.arange(1, 6), 2)[0, 0]
+    for place, own in enumerate(rows):
+        difference = rows[place : place + 3].mean(axis=0) - own
+        error = np.sqrt(30 * difference.var(ddof=1))
+        assert found[place] == pytest.approx(own.sum() + np.clip(difference.sum(), 0.0, 1.5 * error))
+
+
 def test_a_size_whose_successors_are_worse_is_no_better_than_they_are():
     sizes = np.arange(8)
     mean = np.array([1.0, 0.6, 0.3, 0.5, 0.5, 0.5, 0.4, 0.4])
@@ -539,3 +548,10 @@ def test_a_ridge_of_the_search_that_is_given_means_what_it_says():
     given = SparseRegressor(k=[5], ridge=[0.01], search_ridge=[0.01], cv=3, feature_groups=groups).fit(X, y)
     assert given.path_[5].units.tolist() == alike.path_[5].units.tolist()
     assert 5 in alike.path_[5].units  # the category
+
+
+def test_models_are_fitted_as_they_were_searched_at_one_ridge_in_the_same_unit():
+    assert RidgeGrid((0.1,), (0.1,), search_in_units=True, fit_in_units=True).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.1,), fit_in_units=True).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.2,)).fits_as_searched
+    assert not RidgeGrid((0.1,), (0.1, 0.2)).fits_as_searched

@@ -51,6 +51,22 @@ def test_of_squared_loss_the_gains_of_pairs_are_exact(outputs, ridge):
         assert pair.gain == pytest.approx(gains.max(), rel=1e-7)
 
 
+@pytest.mark.parametrize("most", [1 << 20, 0])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_of_squared_loss_the_gains_beside_a_model_are_exact(ridge, most, monkeypatch):
+    """Also those found from what models nearby explain."""
+    monkeypatch.setattr(local_quadratic, "STACKED_NUMBERS", most)
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 8)), rng.standard_normal((1, 60))
+    subset = squared(X, y, ridge=ridge)
+    for chosen in ([2, 5], [2, 5, 7], [1, 5, 7]):
+        subset = subset.moved_to(chosen)
+        others = [unit for unit in range(8) if unit not in chosen]
+        exact = [subset.value - subset.moved_to([*chosen, unit]).value for unit in others]
+        gains = subset.cache.quadratic(subset.fit).refit_gains[others]
+        np.testing.assert_allclose(gains, exact, rtol=1e-7, atol=1e-12)
+
+
 def test_estimates_are_the_same_from_whole_columns_and_from_their_entries(monkeypatch):
     rng = np.random.default_rng(3)
     X = sparse.csc_matrix(np.where(rng.random((400, 12)) < 0.1, rng.integers(1, 3, (400, 12)), 0).astype(float))
