@@ -52,6 +52,18 @@ def test_only_files_of_like_names_are_proposed(table, capsys):
     assert "did you mean 'rossi.csv'?" in error_of(capsys, "fit", "rosi.csv", "--target", "price")
 
 
+def test_what_is_read_is_not_replaced(table, capsys):
+    assert main(["fit", "houses.csv", "--target", "price", "--k", "2", "--out", "model.json"]) == 0
+    read = Path("houses.csv").read_bytes()
+    capsys.readouterr()
+    for command in (["fit", "houses.csv", "--target", "price"], ["predict", "model.json", "houses.csv"]):
+        assert "would replace the file that is read" in error_of(capsys, *command, "--out", "./houses.csv")
+    assert "--out model.json would replace" in error_of(
+        capsys, "predict", "model.json", "houses.csv", "--out", "model.json"
+    )
+    assert Path("houses.csv").read_bytes() == read
+
+
 def test_a_summary_names_the_page_that_was_written(table, capsys):
     assert main(["fit", "houses.csv", "--target", "price", "--k", "2", "--report", "page.html"]) == 0
     assert "(for others see page.html)" in capsys.readouterr().out

@@ -549,15 +549,20 @@ def test_values_that_are_missing_together_are_marked_once(copies):
     X, y = copies
     gaps = X[["age"]].assign(height=np.arange(200.0) % 7)
     gaps.loc[::5] = np.nan
-    with pytest.warns(PaucaWarning, match="Missing values of 'height' are in the rows of another column's"):
+    with pytest.warns(PaucaWarning, match="'height' are in the rows of those of 'age', and marked there.$"):
         model = SparseRegressor(k=2, ridge=0.1, missing="category").fit(gaps, y)
     assert model.path_.names(2) == ["age", "age is missing", "height"]
     assert np.isfinite(model.predict(gaps)).all()
     # The mark of a number is that of a category too, whose other levels it has not.
     gaps["fin"] = np.where(gaps["height"].isna(), None, np.array(list("abc"))[np.arange(200) % 3])
-    with pytest.warns(PaucaWarning, match="Missing values of 'height', 'fin' are in the rows of another column's"):
+    with pytest.warns(PaucaWarning, match="Missing values of 'height', 'fin' are in the rows of those of 'age', and"):
         model = SparseRegressor(k=3, ridge=0.1, missing="category").fit(gaps, y)
     assert [name for name in model.path_.names(3) if "missing" in name] == ["age is missing"]
+    tall = gaps["height"].fillna(3.0) + 0.1 * np.sin(np.arange(200))
+    with pytest.warns(PaucaWarning, match=r"marked there; the model does not use it: with never=\['age'\] they are"):
+        SparseRegressor(k=1, ridge=0.1, missing="category").fit(gaps[["age", "height"]], tall)
+    alone = SparseRegressor(k=1, ridge=0.1, missing="category", never=["age"]).fit(gaps[["age", "height"]], tall)
+    assert alone.path_.names(1) == ["height", "height is missing"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

@@ -146,3 +146,21 @@ def test_names_stand_apart_in_order(desired):
     assert len(heights) == len(desired)
     assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(heights))
     assert all(-1e-9 <= height <= 1 + 1e-9 for height in heights)
+
+
+def test_candidates_without_a_model_have_no_score(tmp_path):
+    """Columns that depend on each other have no model without a ridge; the page is drawn without them."""
+    rng = np.random.default_rng(0)
+    makes = np.eye(3)[np.arange(90) % 3]
+    X = np.column_stack([makes, rng.normal(size=(90, 2))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # columns that are left out
+        model = SparseRegressor(selection_rule="best").fit(
+            X, makes @ [1.0, 2.0, 4.0] + X[:, 3] + 0.3 * rng.normal(size=90)
+        )
+    surface = model.path_.choice.surface
+    table = surface.to_frame()
+    assert surface.mean.min() < -1e300
+    assert table["score"].isna().sum() == np.count_nonzero(surface.mean < -1e300)
+    assert table["score"].min() > -10
+    model.report(tmp_path / "page.html")

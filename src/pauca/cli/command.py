@@ -75,6 +75,7 @@ def _run(options: Namespace) -> int:
             f"{shlex.join([options.table, options.model])}"
         )
     _check_kinds(options)
+    _check_not_replaced(options)
     if options.command == "fit" and os.path.isfile(options.table):
         _check_columns(options)
     with Console(quiet=options.quiet or getattr(options, "json", False)).starting():
@@ -119,6 +120,15 @@ def _check_kinds(options: Namespace) -> None:
             found = "a table"
         if found:
             raise DataError(f"{path} is {found}, and pauca {options.command} takes {wanted}")
+
+
+def _check_not_replaced(options: Namespace) -> None:
+    """Raise an error where what is read would be replaced by what is written."""
+    for output in ("out", "report"):
+        written = str(getattr(options, output, None) or "")
+        for path in (getattr(options, name, "-") for name in ("model", "table")):
+            if os.path.isfile(written) and os.path.isfile(path) and os.path.samefile(written, path):
+                raise DataError(f"--{output} {written} would replace the file that is read; give another name")
 
 
 def _check_columns(options: Namespace) -> None:

@@ -127,12 +127,16 @@ class FitTable:
             left_out, kept = ([*dict.fromkeys(names)] for names in zip(*copies, strict=True))
             yield f"Levels that are the same in every row as {quoted(kept)} were left out: {quoted(left_out)}."
         columns = list(zip(self.encoding.columns, self.raw.columns, strict=True))
-        if any(one.marks_missing for one in self.encoding.columns):
-            elsewhere = [
-                one.name for one, raw in columns if one.name in used and raw.missing.any() and not one.marks_missing
-            ]
-            if elsewhere:
-                yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and marked there."
+        marked = {raw.missing.tobytes(): one.name for one, raw in columns if one.marks_missing}
+        unmarked: dict[str | None, list[str]] = {}
+        for one, raw in columns if marked else []:
+            if one.name in used and raw.missing.any() and not one.marks_missing:
+                unmarked.setdefault(marked.get(raw.missing.tobytes()), []).append(one.name)
+        for owner, names in unmarked.items():
+            of = "another column's" if owner is None else f"those of {owner!r}"
+            unused = f"; the model does not use it: with never=[{owner!r}] they are marked here"
+            told = "" if owner in {None, *used} else unused
+            yield f"Missing values of {quoted(names)} are in the rows of {of}, and marked there{told}."
         marks = [int(column) for column in chosen if self.encoding.terms[column].kind != NUMBER]
         alike: dict[bytes, list[str]] = {}
         for column in marks:

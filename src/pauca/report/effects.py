@@ -142,7 +142,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.3g}".replace("-", MINUS)
+    return f"{float(f'{value:.3g}'):.6g}".replace("-", MINUS)
 
 
 def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str:

@@ -196,7 +196,7 @@ def _ridges(data: ModelData, screen: Screen) -> Drawing:
     surface: Surface = choice.surface
     search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
     low, high = surface_range(surface)
-    shares = np.clip((surface.mean[search] - low) / (high - low), 0.0, 1.0)
+    shares = (np.clip(surface.mean[search], low, high) - low) / (high - low)
     good, every = as_good(choice)[search], surface.sizes.tolist()
     step = -(-len(every) // MOST_CELLS)
     drawing = _panel(data, screen, (-0.5, len(surface.ridges) - 0.5), left=56)

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.results.choice import EXPLAINED, Choice, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.results.surface import Surface
+from pauca.results.surface import NO_SCORE, Surface
 from pauca.wording import column_names, printable
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def draw_score(path: Path, ax: Axes) -> None:
 
 def surface_range(surface: Surface) -> tuple[float, float]:
     """The scores between which colours should differ: most candidates are not far below the best."""
-    finite = surface.mean[surface.mean > -1e300]
+    finite = surface.mean[surface.mean > NO_SCORE]
     best = float(finite.max())
     return min(float(np.quantile(finite, 0.25)), best - 1e-9), best
 

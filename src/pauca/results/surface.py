@@ -10,6 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# Scores below this are those of candidates that have no model: the lowest number there is, or a share of it.
+NO_SCORE = -1e300
+
 # Scores are sums over rows: those of the same models differ by rounding only.
 SAME_SCORE = 1e-9
 
@@ -93,14 +96,18 @@ class Surface:
         return float(self.search_ridges[search]), float(self.ridges[fit]), int(self.sizes[size])
 
     def table(self) -> list[dict[str, float]]:
-        """A record for every candidate, with the keys search_ridge, ridge, size, score and standard_error."""
+        """A record for every candidate, with the keys search_ridge, ridge, size, score and standard_error.
+
+        Candidates that have no model, as dependent columns without a ridge have none, have no score: not a number.
+        """
+        scored = self.mean > NO_SCORE
         return [
             {
                 "search_ridge": float(self.search_ridges[s]),
                 "ridge": float(self.ridges[r]),
                 "size": int(self.sizes[k]),
-                "score": float(self.mean[s, r, k]),
-                "standard_error": float(self.standard_error[s, r, k]),
+                "score": float(self.mean[s, r, k]) if scored[s, r, k] else float("nan"),
+                "standard_error": float(self.standard_error[s, r, k]) if scored[s, r, k] else float("nan"),
             }
             for s, r, k in np.ndindex(*self.mean.shape)
         ]
