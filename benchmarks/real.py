@@ -133,7 +133,7 @@ def _sizes_above(ours: SparseClassifier, X: Matrix, dense: np.ndarray, y: np.nda
         theirs = float(np.mean(np.logaddexp(0.0, scores) - y * scores))
         found = np.count_nonzero(rival.coef_)
         above += found == size and ours.path_[size].objective > theirs * (1 + SAME)
-    return above
+    return int(above)
 
 
 def _first_column(file: Path) -> Table:
