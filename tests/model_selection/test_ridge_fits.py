@@ -78,7 +78,7 @@ def test_the_models_of_a_search_are_those_of_refits_at_its_ridge():
     run, _, _ = searched(SquaredError(), 0.1)
     refit = refitter(run.subset, [0.1], standardize=True)
     for snapshot in run.history.best.values():
-        found, expected = fits_of_search(run.subset.objective, snapshot), refit(snapshot.support)
+        found, expected = fits_of_search(run.subset, snapshot), refit(snapshot.support)
         np.testing.assert_array_equal(found.columns, expected.columns)
         np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-9)
         np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-9, atol=1e-12)

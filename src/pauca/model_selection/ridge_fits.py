@@ -95,11 +95,13 @@ class _ClosedForm:
         return _at_all_ridges(objective, columns, z)
 
 
-def fits_of_search(objective: LeastSquares, snapshot: Snapshot) -> RidgeFits:
-    """The model of a search for squared loss, at the ridge of the search alone: it is fitted already."""
+def fits_of_search(subset: Subset, snapshot: Snapshot) -> RidgeFits | None:
+    """The model of a search, at the ridge of the search alone; None but for squared loss, where it is exact already."""
+    if not isinstance(subset, LeastSquaresSubset):
+        return None
     columns = np.array(snapshot.support, dtype=np.intp)
     order = np.argsort(columns)
-    return _at_all_ridges(objective, columns[order], snapshot.coef[None, order])
+    return _at_all_ridges(subset.objective, columns[order], snapshot.coef[None, order])
 
 
 def _at_all_ridges(objective: LeastSquares, columns: np.ndarray, z: np.ndarray) -> RidgeFits:

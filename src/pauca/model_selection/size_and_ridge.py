@@ -33,7 +33,6 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
-from pauca.subsets.least_squares import LeastSquaresSubset
 
 # The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
@@ -141,16 +140,14 @@ class SurfaceSelection(Selection):
         for path, run in enumerate(self._runs[number]):
             if run.history is None:
                 break
-            best, subset = run.history.best, run.subset
+            best = run.history.best
             for size in (0, *size_range.compared_up_to(max(best))):
                 model = at_most(best, size)
                 support = frozenset(model.support)
                 if support in known or support in fits:
                     continue
-                if self.grid.fits_as_searched and isinstance(subset, LeastSquaresSubset):
-                    fits[support] = fits_of_search(subset.objective, model)
-                else:
-                    fits[support] = refit(model.support, path, model)
+                found = fits_of_search(run.subset, model) if self.grid.fits_as_searched else None
+                fits[support] = refit(model.support, path, model) if found is None else found
         if fits:
             known.update(zip(fits, self._measures[number].sums(list(fits.values())), strict=True))
 
